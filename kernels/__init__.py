@@ -1,0 +1,6 @@
+"""Numba kernels: arrays in, arrays out."""
+
+if __name__ != "ytrag_core.kernels":
+    raise ImportError(
+        f"this folder was imported as {__name__!r}; it is part of ytrag and is imported as 'ytrag_core.kernels'"
+    )

@@ -1,0 +1,247 @@
+"""The one writer of a knowledge base: it makes the next snapshot beside the live one, then switches to it."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from filelock import FileLock, Timeout
+
+from ytrag_core import __version__
+from ytrag_core.errors import LockedError, SnapshotError
+from ytrag_core.storage import layout
+from ytrag_core.storage.files import (
+    fsync_path,
+    list_files,
+    sha256_files,
+    write_failure,
+    write_synced,
+    writing,
+)
+from ytrag_core.storage.manifest import FORMAT_VERSION, MANIFEST_NAME, FileEntry, Manifest, manifest_bytes
+from ytrag_core.storage.meta import MetaStore
+from ytrag_core.storage.reader import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+__all__ = ["SnapshotWriter"]
+
+_LOG = logging.getLogger(__name__)
+
+
+class SnapshotWriter:
+    """Writes one new snapshot of a knowledge base, alone.
+
+    Use as a context manager. Leaving it without `commit` leaves the knowledge base as it was.
+
+    Parameters
+    ----------
+    root
+        The knowledge base's directory; made if it does not exist.
+    lock_timeout
+        Seconds to wait for another writer to end, at least 0.
+
+    Attributes
+    ----------
+    root
+        The knowledge base's directory.
+    path
+        Where the new snapshot's files are to be written, in any sub-folders; there from `__enter__` on.
+    previous
+        The live snapshot, or None on a first build; there from `__enter__` on.
+    meta
+        Documents, chunks and records; there from `__enter__` to `__exit__`.
+
+    Raises
+    ------
+    LockedError
+        On entering, if another writer has the lock.
+    SnapshotError
+        If `root` belongs to something else, is damaged or of a newer format, or cannot be written.
+    """
+
+    path: Path
+    previous: Snapshot | None
+    meta: MetaStore
+
+    def __init__(self, root: Path, *, lock_timeout: float = 0) -> None:
+        self.root = root
+        self._lock = FileLock(root / layout.LOCK_NAME)
+        self._lock_timeout = max(0.0, lock_timeout)
+        self._number = 0
+        self._committed = False
+
+    def __enter__(self) -> Self:
+        layout.check_buildable(self.root)
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            (self.root / layout.LOCK_NAME).touch()
+            self._acquire()
+        try:
+            self._prepare()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def _acquire(self) -> None:
+        try:
+            self._lock.acquire(timeout=self._lock_timeout)
+        except Timeout as error:
+            raise LockedError(
+                f"{self.root} is being written by another process{_holder(self.root)}: "
+                "wait for it to end, or give a longer lock time-out"
+            ) from error
+
+    def _prepare(self) -> None:
+        layout.check_buildable(self.root)
+        with writing(self.root):
+            (self.root / layout.HOLDER_NAME).write_text(f"{os.getpid()}\n", encoding="ascii")
+        live = layout.read_current(self.root)
+        self.previous = None if live is None else Snapshot.open(self.root)
+        before = 0 if self.previous is None else self.previous.number
+        meta_path = self.root / layout.META_NAME
+        if self.previous is not None and not meta_path.is_file():
+            raise SnapshotError(
+                f"{meta_path} is missing: restore it from a copy, or build in a new directory"
+            )
+        self.meta = MetaStore(meta_path, snapshot=before)
+        self.meta.drop_unfinished()
+        self._number = before + 1
+        self.path = self.root / layout.SNAPSHOTS_NAME / layout.partial_name(self._number)
+        with writing(self.path):
+            self.path.parent.mkdir(exist_ok=True)
+            layout.remove_partials(self.root)
+            self._remove_snapshots(above=before)
+            self.path.mkdir()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._committed:
+            self._discard()
+        self._release()
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise SnapshotError(write_failure(self.root, error)) from error
+
+    def commit(
+        self,
+        *,
+        counts: Mapping[str, int],
+        encoder: Mapping[str, Any],
+        schema_version: str,
+        settings: Mapping[str, Any],
+        sources: Sequence[Any],
+    ) -> Manifest:
+        """Complete the snapshot and make it the live one; call it once, as the last thing.
+
+        All files are flushed and checksummed before the manifest is written, and the manifest is on the disk
+        before `CURRENT` is switched: whenever the machine stops, the live snapshot is a complete one.
+
+        Parameters
+        ----------
+        counts
+            Number of documents, chunks, entities and so on.
+        encoder
+            Fingerprint, name and dimension of the encoder; JSON values.
+        schema_version
+            Version of the graph schema.
+        settings
+            Settings of the build; JSON values.
+        sources
+            Where the content came from; JSON values.
+
+        Returns
+        -------
+        Manifest
+            The new snapshot's.
+
+        Raises
+        ------
+        SnapshotError
+            If something could not be written; the previous snapshot stays live.
+        """
+        if self._committed:
+            raise SnapshotError(f"{self.root}: this writer has committed already; start another one")
+        manifest = Manifest(
+            format_version=FORMAT_VERSION,
+            ytrag_version=__version__,
+            snapshot=layout.snapshot_name(self._number),
+            counts=dict(counts),
+            files=_seal(self.path),
+            encoder=dict(encoder),
+            schema_version=schema_version,
+            settings=dict(settings),
+            sources=list(sources),
+        )
+        write_synced(self.path / MANIFEST_NAME, manifest_bytes(manifest))
+        final = self.path.with_name(manifest.snapshot)
+        with writing(final):
+            for folder in (*sorted(path for path in self.path.rglob("*") if path.is_dir()), self.path):
+                fsync_path(folder)
+            self.path.rename(final)
+            fsync_path(final.parent)
+        layout.write_current(self.root, manifest.snapshot)
+        self._committed = True
+        self.meta.freeze()
+        self._prune()
+        return manifest
+
+    def _prune(self) -> None:
+        oldest = self._number if self.previous is None else self.previous.number
+        try:
+            self._remove_snapshots(below=oldest)
+            self.meta.prune(oldest)
+        except OSError as error:
+            _LOG.warning("old snapshots of %s could not be removed: %s", self.root, error)
+
+    def _remove_snapshots(self, *, above: int | None = None, below: int | None = None) -> None:
+        for number in layout.snapshot_numbers(self.root):
+            if (above is not None and number > above) or (below is not None and number < below):
+                shutil.rmtree(self.root / layout.SNAPSHOTS_NAME / layout.snapshot_name(number))
+
+    def _discard(self) -> None:
+        final = self.path.with_name(layout.snapshot_name(self._number))
+        try:
+            if self.path.exists():
+                shutil.rmtree(self.path)
+            if final.exists() and layout.read_current(self.root) != final.name:
+                shutil.rmtree(final)
+        except OSError as error:
+            _LOG.warning("the unfinished snapshot in %s could not be removed: %s", self.root, error)
+
+    def _release(self) -> None:
+        meta = getattr(self, "meta", None)
+        if meta is not None:
+            meta.close()
+        with suppress(OSError):
+            (self.root / layout.HOLDER_NAME).unlink()
+        self._lock.release()
+
+
+def _seal(folder: Path) -> dict[str, FileEntry]:
+    files = list_files(folder)
+    with writing(folder):
+        for path in files.values():
+            fsync_path(path)
+        sizes = [path.stat().st_size for path in files.values()]
+    digests = sha256_files(list(files.values()))
+    return {
+        name: FileEntry(bytes=size, sha256=digest)
+        for name, size, digest in zip(files, sizes, digests, strict=True)
+    }
+
+
+def _holder(root: Path) -> str:
+    try:
+        pid = (root / layout.HOLDER_NAME).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+    return f" (pid {pid})" if pid.isdigit() else ""

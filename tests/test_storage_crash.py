@@ -1,0 +1,183 @@
+"""A writer that dies at any moment leaves a complete snapshot behind, and the next writer goes on from it."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ytrag_core.errors import SnapshotError
+from ytrag_core.storage.arrays import write_arrays
+from ytrag_core.storage.meta import ChunkRow, DocumentRow
+from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
+from ytrag_core.storage.tables import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+N_KILLS = 24
+LONGEST_WAIT_SECONDS = 0.5
+N_ROWS = 30_000
+
+
+def build_next(root: Path, n_rows: int = N_ROWS) -> int:
+    """Write a snapshot every part of which states the snapshot's number; return the number."""
+    with SnapshotWriter(root) as writer:
+        number = 1 if writer.previous is None else writer.previous.number + 1
+        write_table(writer.path / "entities.parquet", pa.table({"id": np.full(n_rows, number)}))
+        write_arrays(writer.path / "graph.arrow", {"indices": np.full(n_rows, number, dtype=np.int32)})
+        writer.meta.put_documents(
+            [
+                DocumentRow("always", "", "", f"text {number}", ""),
+                DocumentRow(f"new {number}", "", "", "x", ""),
+            ]
+        )
+        writer.meta.delete_documents([f"new {number - 1}"])
+        text = f"text {number}"
+        writer.meta.put_chunks([ChunkRow("c", "always", 0, "", text, 0, len(text), "")])
+        rows = np.full((n_rows, 4), number, dtype=np.float16)
+        write_arrays(writer.path / "vectors" / "strings.arrow", {"rows": rows})
+        writer.meta.put_reply("key", "model", f"reply {number}")
+        writer.commit(counts={}, encoder={}, schema_version="", settings={"number": number}, sources=[])
+    return number
+
+
+def check_state(root: Path) -> int:
+    """Return the number of the live snapshot, after checking that all its parts state it."""
+    snapshot = Snapshot.open(root, verify="full")
+    number = snapshot.number
+    assert snapshot.manifest.settings == {"number": number}
+    assert set(snapshot.table("entities")["id"].to_pylist()) == {number}
+    assert (snapshot.arrays("graph.arrow")["indices"] == number).all()
+    assert (snapshot.arrays("vectors/strings.arrow")["rows"] == number).all()
+    with snapshot.open_meta() as meta:
+        assert {row.id: row.text for row in meta.documents()} == {
+            "always": f"text {number}",
+            f"new {number}": "x",
+        }
+        assert [row.text for row in meta.chunks()] == [f"text {number}"]
+    return number
+
+
+def write_forever(root: Path) -> None:
+    """Wait for a line, then write one snapshot after another and print the number of each that is complete."""
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    while True:
+        sys.stdout.write(f"{build_next(root)}\n")
+        sys.stdout.flush()
+
+
+def start_child(root: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.test_storage_crash", str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parent.parent,
+    )
+
+
+def kill_while_writing(child: subprocess.Popen[str], seconds: float) -> list[int]:
+    """Let a waiting child write for some time, kill it, and return the numbers that it reported as complete."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.stdin.write("go\n")
+    child.stdin.flush()
+    time.sleep(seconds)
+    child.send_signal(signal.SIGKILL)
+    reported = [int(line) for line in child.stdout.read().splitlines()]
+    assert child.wait(timeout=60) == -signal.SIGKILL
+    child.stdin.close()
+    child.stdout.close()
+    return reported
+
+
+def test_killed_writers_leave_a_complete_snapshot(tmp_path: Path) -> None:
+    root = tmp_path / "kb"
+    waits = random.Random(20250)
+    number = build_next(root)
+    child = start_child(root)
+    try:
+        for _ in range(N_KILLS):
+            dying, child = child, start_child(root)
+            reported = kill_while_writing(dying, waits.uniform(0.0, LONGEST_WAIT_SECONDS))
+            last = reported[-1] if reported else number
+            assert reported == list(range(number + 1, last + 1))
+            assert check_state(root) in (last, last + 1)
+            number = build_next(root)
+            assert check_state(root) == number
+            assert not list((root / "snapshots").glob(".*"))
+    finally:
+        child.kill()
+        child.communicate()
+
+
+WATCHED = ("fsync", "rename", "replace", "mkdir", "unlink", "rmdir")
+
+
+def photograph(root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Build the next snapshot; return copies of `root` as it was before every call that touches a directory."""
+    images: list[Path] = []
+    busy = False
+
+    def watch(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal busy
+            if not busy:
+                busy = True
+                if root.exists():
+                    images.append(folder / str(len(images)))
+                    shutil.copytree(root, images[-1])
+                busy = False
+            return real(*arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for name in WATCHED:
+            patched.setattr(os, name, watch(getattr(os, name)))
+        build_next(root, n_rows=10)
+    return images
+
+
+@pytest.mark.parametrize("n_before", [0, 3])
+def test_every_step_of_a_build_may_be_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_before: int
+) -> None:
+    root = tmp_path / "kb"
+    for _ in range(n_before):
+        build_next(root, n_rows=10)
+    images = photograph(root, tmp_path / "images", monkeypatch)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    seen = set()
+    for image in images:
+        try:
+            number = check_state(image)
+        except SnapshotError as error:
+            assert n_before == 0
+            assert "no finished snapshot" in str(error) or "empty directory" in str(error)
+            number = 0
+        seen.add(number)
+        assert build_next(image, n_rows=10) == number + 1
+        assert check_state(image) == number + 1
+        assert len(list((image / "snapshots").iterdir())) == min(number + 1, 2)
+        shutil.rmtree(image)
+    assert seen == {n_before, n_before + 1}
+    assert len(images) > 15
+
+
+if __name__ == "__main__":
+    write_forever(Path(sys.argv[1]))

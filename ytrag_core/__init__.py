@@ -1,0 +1,39 @@
+"""ytrag: GraphRAG on ordinary CPUs.
+
+The public names load on first use, so that importing the package starts no thread pool and compiles nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ytrag_core.agent.model import Answer
+    from ytrag_core.errors import YtragError
+    from ytrag_core.knowledge_base import KnowledgeBase
+    from ytrag_core.pipeline.report import BuildReport
+    from ytrag_core.retrieval.model import Evidence
+
+__all__ = ["Answer", "BuildReport", "Evidence", "KnowledgeBase", "YtragError", "__version__"]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Answer": "ytrag_core.agent.model",
+    "BuildReport": "ytrag_core.pipeline.report",
+    "Evidence": "ytrag_core.retrieval.model",
+    "KnowledgeBase": "ytrag_core.knowledge_base",
+    "YtragError": "ytrag_core.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Prompt texts, English and Chinese."""

@@ -1,0 +1,181 @@
+"""Documents cut into passages of a bounded number of tokens, at the best border within reach."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tokenizers import Tokenizer
+
+from ytrag_core.documents.model import Chunk, Document
+from ytrag_core.documents.sentences import sentence_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["chunk_document", "whole_chunk"]
+
+_BLOCK = 100_000
+_CHARS_PER_TOKEN = 8
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
+_HEADING = re.compile(
+    r"""
+    ^ (?: \#{1,6} [^\S\n]+ \S [^\n]*
+        | (={2,6}) [^\n=]+ \1 [^\S\n]*
+        | [^\S\n]* 第 [〇零一二三四五六七八九十百千\d]{1,7} [回章节卷篇部编] [^\n。，；]{0,40}
+        | [^\S\n]* (?:Chapter|CHAPTER|Part|PART|Book|BOOK|STAVE) [ ] (?:\d+|[IVXLC]+)\b [^\n]{0,60}
+      ) $ \s*
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+_LINE = re.compile(r"\n\s*")
+_CLAUSE = re.compile(r"[,;:](?=\s)|[，：、]|[)\]](?=\s)")
+_SPACE = re.compile(r"\s+")
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+
+
+def chunk_document(document: Document, tokenizer: Tokenizer, *, max_tokens: int = 240) -> list[Chunk]:
+    """Cut a document into passages, in order and without overlap.
+
+    Parameters
+    ----------
+    document
+        What to cut.
+    tokenizer
+        The encoder's; its padding and truncation do not matter here.
+    max_tokens
+        Upper bound of a passage, special tokens not counted, at least 8. Words that the tokenizer cannot
+        take apart count by their length.
+
+    Returns
+    -------
+    list of Chunk
+        Only white space of the document is in no passage. Empty for a blank document.
+
+    Notes
+    -----
+    From a passage's start, the highest kind of border in the second half of what fits is taken, and among
+    equals the last: heading, blank line, sentence, line, clause, word. The tokens of a block of text are
+    counted once, so the time is linear in the text.
+    """
+    if max_tokens < 8:
+        raise ValueError(f"max_tokens is {max_tokens}; at least 8 was wanted")
+    counter = _counter(tokenizer)
+    spans = [
+        span
+        for start, end in _blocks(document.text)
+        for span in _cut(document.text, start, end, counter, max_tokens)
+    ]
+    return _named(document, spans)
+
+
+def whole_chunk(document: Document) -> Chunk:
+    """Return a document as one passage, whatever its length, called by the document's own id.
+
+    Parameters
+    ----------
+    document
+        Typically a record of which the passages were cut by someone else.
+    """
+    return Chunk(document.id, document.id, document.title, document.text, 0, len(document.text))
+
+
+@lru_cache(maxsize=4)
+def _counter(tokenizer: Tokenizer) -> Tokenizer:
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_padding()
+    copy.no_truncation()
+    return copy
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield stretches of about `_BLOCK` characters that end where a paragraph, line or word does."""
+    start = 0
+    while len(text) - start > 2 * _BLOCK:
+        earliest = start + _BLOCK
+        end = earliest + _BLOCK
+        for border in (_BLANK_LINE, _LINE, _SPACE):
+            match = border.search(text, earliest, end)
+            if match is not None:
+                end = match.end()
+                break
+        yield start, end
+        start = end
+    yield start, len(text)
+
+
+def _cut(text: str, start: int, end: int, counter: Tokenizer, max_tokens: int) -> Iterator[tuple[int, int]]:
+    block = text[start:end]
+    token_starts = [first for first, _ in counter.encode(block, add_special_tokens=False).offsets]
+    levels = _borders(block)
+    position = _skip_space(block, 0)
+    while position < len(block):
+        token = bisect_left(token_starts, position)
+        last = token + max_tokens
+        limit = token_starts[last] if last < len(token_starts) else len(block)
+        limit = min(limit, position + _CHARS_PER_TOKEN * max_tokens)
+        half_token = token + max_tokens // 2
+        half = token_starts[half_token] if half_token < last and half_token < len(token_starts) else limit
+        half = min(half, position + _CHARS_PER_TOKEN * max_tokens // 2)
+        cut = len(block) if limit >= len(block) else _best_border(block, levels, position, half, limit)
+        trimmed = block[position:cut].rstrip()
+        yield start + position, start + position + len(trimmed)
+        position = _skip_space(block, cut)
+
+
+def _borders(block: str) -> tuple[list[int], ...]:
+    """Return the offsets at which a passage may end, by kind, highest first; each list is ascending."""
+    headings = list(_HEADING.finditer(block))
+    behind_heading = {match.end() for match in headings}
+    ends = [[match.end() for match in pattern.finditer(block)] for pattern in (_BLANK_LINE, _LINE)]
+    ends.insert(1, sentence_ends(block))
+    return (
+        [match.start() for match in headings],
+        *([offset for offset in offsets if offset not in behind_heading] for offsets in ends),
+        [match.end() for match in _CLAUSE.finditer(block)],
+        [match.end() for match in _SPACE.finditer(block)],
+    )
+
+
+def _best_border(block: str, levels: tuple[list[int], ...], start: int, half: int, limit: int) -> int:
+    for earliest, borders in ((half, levels), (start, levels[:4]), (start, levels[4:])):
+        for offsets in borders:
+            at = bisect_right(offsets, limit) - 1
+            if at >= 0 and offsets[at] > earliest:
+                return offsets[at]
+            if _only_space_between(block, limit, offsets, at + 1):
+                return offsets[at + 1]
+    cut = limit
+    while cut > start + 1 and (unicodedata.combining(block[cut]) or {block[cut], block[cut - 1]} & _JOINERS):
+        cut -= 1
+    return cut if cut > start + 1 else limit
+
+
+def _only_space_between(block: str, limit: int, offsets: list[int], at: int) -> bool:
+    """Tell whether the next border lies behind the limit but only white space is in between."""
+    return at < len(offsets) and offsets[at] - limit < 100 and block[limit : offsets[at]].isspace()
+
+
+def _skip_space(block: str, position: int) -> int:
+    match = _SPACE.match(block, position)
+    return match.end() if match else position
+
+
+def _named(document: Document, spans: list[tuple[int, int]]) -> list[Chunk]:
+    prefix = hashlib.sha256(document.id.encode()).hexdigest()[:8]
+    chunks = []
+    repeats: dict[str, int] = {}
+    for number, (start, end) in enumerate(spans):
+        text = document.text[start:end]
+        if document.has_record_id:
+            name = document.id if len(spans) == 1 else f"{document.id}#{number}"
+        else:
+            digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+            seen = repeats[digest] = repeats.get(digest, 0) + 1
+            name = f"{prefix}-{digest}" if seen == 1 else f"{prefix}-{digest}-{seen}"
+        chunks.append(Chunk(name, document.id, document.title, text, start, end))
+    return chunks

@@ -1,0 +1,1 @@
+"""Texts to vectors: the ONNX encoder and the vector index."""

@@ -1,0 +1,101 @@
+"""Exact nearest rows by inner product, over float16 rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ytrag_core.kernels.half_dot import half_dot, half_to_float
+from ytrag_core.kernels.topk import top_k
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["best_of", "search_exact"]
+
+_FEW_QUERIES = 6
+"""Up to here one pass over the rows for each query is faster than a matrix product."""
+
+_BLOCK_ROWS = 2048
+_SCORES = 1 << 24
+"""Most scores held at once (64 MiB)."""
+
+_MARGIN = np.float32(1e-5)
+"""Far above the rounding of a matrix product of unit-norm vectors, about 1e-6."""
+
+
+def search_exact(
+    bits: NDArray[np.uint16], queries: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the `k` best rows for each query.
+
+    Parameters
+    ----------
+    bits
+        (n, d) uint16, float16 rows by their bits.
+    queries
+        (n_queries, d) float32.
+    k
+        In [0, n].
+
+    Returns
+    -------
+    ids
+        (n_queries, k) int32, best first; of equal scores the lower id first.
+    scores
+        (n_queries, k) float32 inner products. They do not depend on what else is asked at the same time.
+    """
+    ids = np.empty((len(queries), k), np.int32)
+    scores = np.empty((len(queries), k), np.float32)
+    if k == 0:
+        return ids, scores
+    if len(queries) <= _FEW_QUERIES:
+        for i, query in enumerate(queries):
+            row_scores = half_dot(bits, query)
+            ids[i] = top_k(row_scores, k)
+            scores[i] = row_scores[ids[i]]
+        return ids, scores
+    step = max(1, _SCORES // len(bits))
+    for start in range(0, len(queries), step):
+        block = queries[start : start + step]
+        for i, rough in enumerate(_rough_scores(bits, block), start):
+            bar = rough[top_k(rough, k)[-1]]
+            close = np.flatnonzero(rough >= bar - _MARGIN * max(np.float32(1), abs(bar))).astype(np.int32)
+            ids[i], scores[i] = best_of(bits, close, queries[i], k)
+    return ids, scores
+
+
+def best_of(
+    bits: NDArray[np.uint16], candidates: NDArray[np.int32], query: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the `k` best of some rows.
+
+    Parameters
+    ----------
+    bits
+        (n, d) uint16, float16 rows by their bits.
+    candidates
+        (n_candidates,) int32, ascending row ids, at least `k`.
+    query
+        (d,) float32.
+    k
+        At most n_candidates.
+
+    Returns
+    -------
+    ids, scores
+        (k,) int32 and (k,) float32, best first; of equal scores the lower id first.
+    """
+    scores = half_dot(bits[candidates], query)
+    best = top_k(scores, k)
+    return candidates[best], scores[best]
+
+
+def _rough_scores(bits: NDArray[np.uint16], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (n_queries, n) float32 scores that differ from `half_dot` by rounding."""
+    scores = np.empty((len(queries), len(bits)), np.float32)
+    for start in range(0, len(bits), _BLOCK_ROWS):
+        block = half_to_float(bits[start : start + _BLOCK_ROWS])
+        scores[:, start : start + _BLOCK_ROWS] = queries @ block.T
+    return scores

@@ -1,0 +1,59 @@
+"""The errors a caller may meet, in one small tree under `YtragError`.
+
+Every message says what arrived, what was wanted and what to do about it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigError",
+    "DocumentError",
+    "GraphFormatError",
+    "LLMError",
+    "LockedError",
+    "ModelError",
+    "QueryError",
+    "SchemaError",
+    "SnapshotError",
+    "YtragError",
+]
+
+
+class YtragError(Exception):
+    """Base of every error that ytrag raises on purpose."""
+
+
+class ConfigError(YtragError, ValueError):
+    """A setting or a command-line value is missing, malformed or contradicts another."""
+
+
+class DocumentError(YtragError, ValueError):
+    """A document, or a folder of them, cannot be read."""
+
+
+class GraphFormatError(YtragError, ValueError):
+    """Triples, nodes, edges or arrays are not of the form they should have."""
+
+
+class SchemaError(YtragError, ValueError):
+    """A graph schema is malformed."""
+
+
+class SnapshotError(YtragError, OSError):
+    """A knowledge base on disk is empty, foreign, truncated, corrupted or of a newer format."""
+
+
+class LockedError(YtragError, RuntimeError):
+    """Another process is writing the knowledge base."""
+
+
+class QueryError(YtragError, LookupError):
+    """A question, or an option of a query, cannot be served."""
+
+
+class ModelError(YtragError, RuntimeError):
+    """An encoder is missing, damaged or does not fit the stored vectors."""
+
+
+class LLMError(YtragError, RuntimeError):
+    """A language-model endpoint failed or answered with something unusable."""

@@ -1,0 +1,1 @@
+"""Questions, metrics and baselines."""

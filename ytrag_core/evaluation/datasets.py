@@ -1,0 +1,121 @@
+"""Question files: JSON Lines of {id, question, answers, supporting_ids}."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ytrag_core.documents.model import Problem
+from ytrag_core.documents.records import read_records, record_id
+from ytrag_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Question", "read_questions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with what is known about its answer.
+
+    Attributes
+    ----------
+    id
+        Unique within its file; the line number where the file gives none.
+    question
+        The question itself.
+    answers
+        Accepted answers; may be empty.
+    supporting_ids
+        The passages that together carry the answer, each once; may be empty.
+    hops
+        How many facts have to be chained, where the file says so.
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    supporting_ids: tuple[str, ...] = ()
+    hops: int | None = None
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Read a question file; a bad line is an error, since it would shift every figure.
+
+    Parameters
+    ----------
+    path
+        JSON Lines: `question` is required; `id`, `answers`, `supporting_ids` and `hops` may be missing.
+
+    Returns
+    -------
+    list of Question
+        In the file's order, at least one.
+
+    Raises
+    ------
+    ConfigError
+        When the file is missing, empty or holds a line of another form; the message names the line.
+    """
+    if not path.is_file():
+        raise ConfigError(f"no question file at {path}; a JSON Lines file of questions was wanted")
+    questions: list[Question] = []
+    seen: dict[str, str] = {}
+    for record in read_records(path):
+        if isinstance(record, Problem):
+            raise ConfigError(f"{record.source}: {record.reason}")
+        question = _question(record.fields, record.source)
+        if question.id in seen:
+            raise ConfigError(
+                f"{record.source}: the id {question.id!r} was given before, at {seen[question.id]}; "
+                "every question needs its own"
+            )
+        seen[question.id] = record.source
+        questions.append(question)
+    if not questions:
+        raise ConfigError(f"{path} holds no question; one JSON object a line was wanted")
+    return questions
+
+
+def _question(fields: Any, source: str) -> Question:
+    text = fields.get("question")
+    if not isinstance(text, str) or not text.strip():
+        raise ConfigError(f"{source}: `question` must be a text that is not empty, {_shown(text)} arrived")
+    try:
+        identity = record_id(fields.get("id"))
+    except ValueError as error:
+        raise ConfigError(f"{source}: `id`: {error}") from None
+    hops = fields.get("hops")
+    if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or hops < 1):
+        raise ConfigError(f"{source}: `hops` must be a whole number from 1, {_shown(hops)} arrived")
+    return Question(
+        id=identity or source.rpartition(":")[2],
+        question=text.strip(),
+        answers=_texts(fields.get("answers"), "answers", source),
+        supporting_ids=_texts(fields.get("supporting_ids"), "supporting_ids", source),
+        hops=hops,
+    )
+
+
+def _texts(value: Any, name: str, source: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    items = value if isinstance(value, list) else [value]
+    texts: dict[str, None] = {}
+    for item in items:
+        try:
+            text = record_id(item)
+        except ValueError:
+            text = None
+        if text is None:
+            raise ConfigError(f"{source}: `{name}` must be a list of texts, it holds {_shown(item)}")
+        texts[text] = None
+    return tuple(texts)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,1 @@
+"""Chunks to extractions: entities, types, attributes and triples."""

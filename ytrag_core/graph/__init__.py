@@ -1,0 +1,1 @@
+"""Extractions to node and edge tables to CSR."""

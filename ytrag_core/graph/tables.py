@@ -1,0 +1,199 @@
+"""The node and edge tables of a knowledge graph, and their CSR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ytrag_core.kernels.csr import csr_from_edges
+
+__all__ = [
+    "ATTRIBUTES",
+    "CHUNKS",
+    "DOCUMENTS",
+    "ENTITIES",
+    "MENTIONS",
+    "RELATIONS",
+    "TRIPLES",
+    "Csr",
+    "GraphTables",
+    "Provenance",
+    "build_csr",
+]
+
+DOCUMENTS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("title", pa.string()),
+        ("source", pa.string()),
+        ("n_chunks", pa.int32()),
+        ("metadata", pa.string()),
+    ]
+)
+CHUNKS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("document", pa.int32()),
+        ("title", pa.string()),
+        ("text", pa.string()),
+        ("start", pa.int32()),
+        ("end", pa.int32()),
+    ]
+)
+ENTITIES = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("name", pa.string()),
+        ("key", pa.string()),
+        ("type", pa.string()),
+        ("aliases", pa.list_(pa.string())),
+        ("external_id", pa.string()),
+        ("n_mentions", pa.int32()),
+        ("degree", pa.int32()),
+    ]
+)
+ATTRIBUTES = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("value", pa.string()),
+        ("key", pa.string()),
+        ("aliases", pa.list_(pa.string())),
+        ("n_mentions", pa.int32()),
+        ("degree", pa.int32()),
+    ]
+)
+RELATIONS = pa.schema(
+    [("id", pa.int32()), ("name", pa.string()), ("key", pa.string()), ("n_triples", pa.int32())]
+)
+TRIPLES = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("head", pa.int32()),
+        ("relation", pa.int32()),
+        ("tail", pa.int32()),
+        ("n_chunks", pa.int32()),
+    ]
+)
+MENTIONS = pa.schema(
+    [("subject", pa.dictionary(pa.int8(), pa.string())), ("id", pa.int32()), ("chunk", pa.int32())]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Csr:
+    """Directed adjacency of entity and attribute nodes, in one direction.
+
+    Attributes
+    ----------
+    indptr
+        (n_nodes + 1,) int64.
+    indices
+        (n_triples,) int32, neighbours, ascending in each row.
+    relation, triple
+        (n_triples,) int32, payloads beside `indices`.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    relation: NDArray[np.int32]
+    triple: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Provenance:
+    """Which chunks state a subject, as CSR: subject -> chunk rows, ascending.
+
+    Attributes
+    ----------
+    indptr
+        (n_subjects + 1,) int64.
+    chunks
+        int32 rows of the chunks table.
+    """
+
+    indptr: NDArray[np.int64]
+    chunks: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphTables:
+    """A resolved graph.
+
+    Node ids are dense by kind: entities 0..n_entities-1, then attributes. Triples are sorted by head, tail
+    and relation, so that a triple's id is also its position in `out`.
+
+    Attributes
+    ----------
+    entities, attributes, relations, triples
+        Tables of the schemas above.
+    head, relation, tail
+        (n_triples,) int32 columns of `triples`.
+    out, into
+        CSR from heads to tails and from tails to heads.
+    triple_chunks, node_chunks
+        Provenance of triples and of nodes.
+    """
+
+    entities: pa.Table
+    attributes: pa.Table
+    relations: pa.Table
+    triples: pa.Table
+    head: NDArray[np.int32]
+    relation: NDArray[np.int32]
+    tail: NDArray[np.int32]
+    out: Csr
+    into: Csr
+    triple_chunks: Provenance
+    node_chunks: Provenance
+
+    @property
+    def n_entities(self) -> int:
+        """Number of entities."""
+        return int(self.entities.num_rows)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of entities and attributes."""
+        return int(self.entities.num_rows + self.attributes.num_rows)
+
+    @property
+    def n_triples(self) -> int:
+        """Number of distinct triples."""
+        return int(self.head.shape[0])
+
+    def node_names(self) -> pa.ChunkedArray:
+        """Return the display names of all nodes in id order."""
+        return pa.chunked_array(
+            [*self.entities["name"].chunks, *self.attributes["value"].chunks], type=pa.string()
+        )
+
+    def mentions(self) -> pa.Table:
+        """Return provenance as a table {subject, id, chunk}: nodes first, then triples."""
+        parts = []
+        for label, provenance in ((0, self.node_chunks), (1, self.triple_chunks)):
+            counts = np.diff(provenance.indptr)
+            subject = pa.DictionaryArray.from_arrays(
+                np.full(provenance.chunks.shape[0], label, np.int8), pa.array(["node", "triple"])
+            )
+            ids = np.repeat(np.arange(counts.shape[0], dtype=np.int32), counts)
+            parts.append(pa.table([subject, ids, provenance.chunks], schema=MENTIONS))
+        return pa.concat_tables(parts)
+
+
+def build_csr(
+    rows: NDArray[np.int32], cols: NDArray[np.int32], relation: NDArray[np.int32], n_nodes: int
+) -> Csr:
+    """Return the CSR whose row lists are in input order; the triple id is the input position.
+
+    Parameters
+    ----------
+    rows, cols, relation
+        (n_triples,) int32, contiguous; ids in range are the caller's duty (checked where data enters).
+    n_nodes
+        Number of rows.
+    """
+    indptr, indices, relations, triple = csr_from_edges(rows, cols, relation, n_nodes)
+    return Csr(indptr, indices, relations, triple)

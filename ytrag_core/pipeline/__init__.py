@@ -1,0 +1,1 @@
+"""Sources to a snapshot: the stages of a build in order."""

@@ -1,0 +1,1 @@
+"""A question to evidence: routes, fusion, provenance."""

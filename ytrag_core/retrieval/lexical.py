@@ -1,0 +1,115 @@
+"""BM25 over passages or names, English and Chinese."""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import bm25s
+import numpy as np
+import Stemmer
+from bm25s.stopwords import STOPWORDS_EN
+from numpy.typing import NDArray
+
+__all__ = ["LexicalIndex", "lexical_tokens"]
+
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+", re.UNICODE)
+_HAS_CJK = re.compile(rf"[{_CJK}]")
+_STOP = frozenset(STOPWORDS_EN)
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Stemmer.Stemmer:
+    return Stemmer.Stemmer("english")
+
+
+@lru_cache(maxsize=1)
+def _segmenter() -> Callable[[str], list[str]]:
+    """Return jieba's search-mode segmenter; its import warns and its first use prints, so both are hushed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
+    jieba.setLogLevel(logging.WARNING)
+    segment: Callable[[str], list[str]] = jieba.lcut_for_search
+    return segment
+
+
+def lexical_tokens(text: str) -> list[str]:
+    """Return index terms: stemmed words without stop words, and Chinese words."""
+    words: list[str] = []
+    for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text).casefold()):
+        token = match.group()
+        if _HAS_CJK.match(token):
+            words.extend(_segmenter()(token))
+        elif token not in _STOP:
+            words.append(token)
+    stemmed: list[str] = _stemmer().stemWords(words)
+    return stemmed
+
+
+class LexicalIndex:
+    """A BM25 index (Lucene's variant, k1 1.5, b 0.75) with dense scores.
+
+    Parameters
+    ----------
+    model
+        A `bm25s.BM25` that has indexed at least one term, or None when there is none.
+    n_documents
+        Number of indexed texts.
+    """
+
+    def __init__(self, model: bm25s.BM25 | None, n_documents: int) -> None:
+        self._model = model
+        self.n_documents = n_documents
+
+    @classmethod
+    def build(cls, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None) -> LexicalIndex:
+        """Index texts; their positions are the document ids."""
+        tokens = []
+        for position, text in enumerate(texts):
+            tokens.append(lexical_tokens(text))
+            if progress is not None and position % 2000 == 0:
+                progress(position, len(texts))
+        if not any(tokens):
+            return cls(None, len(texts))
+        model = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+        model.index(tokens, show_progress=False)
+        return cls(model, len(texts))
+
+    def scores(self, question: str) -> NDArray[np.float32]:
+        """Return (n_documents,) float32 BM25 scores, zero where no term is shared."""
+        known = [token for token in lexical_tokens(question) if self.knows(token)]
+        if self._model is None or not known:
+            return np.zeros(self.n_documents, np.float32)
+        scores: NDArray[np.float32] = self._model.get_scores(known).astype(np.float32, copy=False)
+        return scores
+
+    def knows(self, token: str) -> bool:
+        """Return whether any document holds this term."""
+        return self._model is not None and token in self._model.vocab_dict
+
+    def document_frequency(self, token: str) -> int:
+        """Return how many documents hold this term."""
+        if self._model is None or token not in self._model.vocab_dict:
+            return 0
+        indptr = self._model.scores["indptr"]
+        column = self._model.vocab_dict[token]
+        return int(indptr[column + 1] - indptr[column])
+
+    def save(self, folder: Path) -> None:
+        """Write the index as JSON and plain NumPy arrays."""
+        if self._model is not None:
+            self._model.save(folder, show_progress=False)
+
+    @classmethod
+    def load(cls, folder: Path, n_documents: int) -> LexicalIndex:
+        """Open a saved index, memory-mapped; a folder that does not exist is an index without terms."""
+        if not folder.is_dir():
+            return cls(None, n_documents)
+        return cls(bm25s.BM25.load(folder, mmap=True), n_documents)

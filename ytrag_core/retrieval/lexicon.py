@@ -1,0 +1,173 @@
+"""Names to nodes by hash: every name and alias, found in a question by longest match.
+
+The table is two sorted arrays that are mapped, not parsed, when a knowledge base is opened: a million names
+cost nothing until one is looked up.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ytrag_core.storage.arrays import ArraySpec
+
+__all__ = ["LEXICON_SPEC", "Lexicon", "NameMatch", "Unit", "build_lexicon", "name_form", "split_units"]
+
+LEXICON_SPEC = {
+    "form_hash": ArraySpec(np.dtype(np.uint64), 1),
+    "form_node": ArraySpec(np.dtype(np.int32), 1),
+    "max_units": ArraySpec(np.dtype(np.int32), 1, length=1),
+}
+_MAX_UNITS = 24
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
+_UNIT = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:'(?!s\b)[^\W_{_CJK}]+)*", re.UNICODE)
+_IS_CJK = re.compile(rf"[{_CJK}]")
+_APOSTROPHE = str.maketrans("’‘ʼ`", "''''")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A word, or one CJK character, with its place in the text."""
+
+    text: str
+    start: int
+    end: int
+    is_cjk: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch:
+    """A stretch of a question that names nodes.
+
+    Attributes
+    ----------
+    surface
+        The stretch as written.
+    start, end
+        Offsets in characters, end exclusive.
+    nodes
+        Ascending ids of all nodes of that name.
+    units
+        The words it is made of, case-folded.
+    """
+
+    surface: str
+    start: int
+    end: int
+    nodes: tuple[int, ...]
+    units: tuple[str, ...]
+
+
+def split_units(text: str) -> list[Unit]:
+    """Split text into words and single CJK characters; a possessive `'s` is no word."""
+    plain = text.translate(_APOSTROPHE)
+    units = []
+    for match in _UNIT.finditer(plain):
+        word = unicodedata.normalize("NFKC", match.group()).casefold()
+        if word == "s" and match.start() and plain[match.start() - 1] == "'":
+            continue
+        units.append(Unit(word, match.start(), match.end(), _IS_CJK.match(word) is not None))
+    return units
+
+
+def name_form(units: Sequence[Unit]) -> str:
+    """Return the form under which a name is looked up: words joined by a space, CJK joined by nothing."""
+    parts: list[str] = []
+    for position, unit in enumerate(units):
+        if position and not (unit.is_cjk and units[position - 1].is_cjk):
+            parts.append(" ")
+        parts.append(unit.text)
+    return "".join(parts)
+
+
+def _hash(form: str) -> int:
+    return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def build_lexicon(names: Iterable[tuple[int, str]]) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of `LEXICON_SPEC` for (node, name) pairs; one name may belong to many nodes."""
+    hash_of: dict[str, int] = {}
+    length = 1
+    nodes: list[int] = []
+    hashes: list[int] = []
+    for node, name in names:
+        hashed = hash_of.get(name)
+        if hashed is None:
+            units = split_units(name)
+            form = name_form(units)
+            hashed = _hash(form) if form else 0
+            hash_of[name] = hashed
+            length = max(length, min(len(units), _MAX_UNITS))
+        if hashed:
+            nodes.append(node)
+            hashes.append(hashed)
+    hash_column = np.array(hashes, np.uint64)
+    node_column = np.array(nodes, np.int32)
+    order = np.lexsort((node_column, hash_column))
+    return {
+        "form_hash": hash_column[order],
+        "form_node": node_column[order],
+        "max_units": np.array([length], np.int32),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexicon:
+    """The opened table.
+
+    Attributes
+    ----------
+    form_hash
+        (n_forms,) uint64 ascending.
+    form_node
+        (n_forms,) int32.
+    max_units
+        Longest name, in words or CJK characters.
+    """
+
+    form_hash: NDArray[np.uint64]
+    form_node: NDArray[np.int32]
+    max_units: int
+
+    def lookup(self, name: str) -> tuple[int, ...]:
+        """Return the nodes of exactly this name, ascending."""
+        form = name_form(split_units(name))
+        return self._nodes(np.array([_hash(form)], np.uint64))[0] if form else ()
+
+    def _nodes(self, hashes: NDArray[np.uint64]) -> list[tuple[int, ...]]:
+        low = np.searchsorted(self.form_hash, hashes, side="left")
+        high = np.searchsorted(self.form_hash, hashes, side="right")
+        return [
+            tuple(dict.fromkeys(self.form_node[start:end].tolist())) if end > start else ()
+            for start, end in zip(low.tolist(), high.tolist(), strict=True)
+        ]
+
+    def match(self, text: str) -> list[NameMatch]:
+        """Return the names in `text`: longest first where they overlap, then in order of appearance."""
+        units = split_units(text)
+        if not units:
+            return []
+        spans = [
+            (start, end)
+            for start in range(len(units))
+            for end in range(start + 1, min(start + self.max_units, len(units)) + 1)
+        ]
+        forms = [name_form(units[start:end]) for start, end in spans]
+        found = self._nodes(np.fromiter(map(_hash, forms), np.uint64, len(forms)))
+        taken = [False] * len(units)
+        matches: list[NameMatch] = []
+        hits = [(end - start, start, end, nodes) for (start, end), nodes in zip(spans, found, strict=True) if nodes]
+        for _, start, end, nodes in sorted(hits, key=lambda hit: (-hit[0], hit[1])):
+            if any(taken[start:end]):
+                continue
+            taken[start:end] = [True] * (end - start)
+            first, last = units[start].start, units[end - 1].end
+            words = tuple(unit.text for unit in units[start:end])
+            matches.append(NameMatch(text[first:last], first, last, nodes, words))
+        return sorted(matches, key=lambda match: match.start)

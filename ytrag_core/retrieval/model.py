@@ -1,0 +1,124 @@
+"""What a retrieval returns: evidence with provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ChunkHit", "CommunityHit", "Evidence", "PathHit", "TripleHit"]
+
+
+@dataclass(frozen=True, slots=True)
+class TripleHit:
+    """A fact that bears on the question.
+
+    Attributes
+    ----------
+    head, relation, tail
+        Display names; homonyms carry a hint in `head_hint` and `tail_hint`.
+    score
+        Fused score, higher is better, comparable within one evidence only.
+    chunk_ids
+        Every chunk that states the fact; empty for graphs imported without passages.
+    head_hint, tail_hint
+        Empty, or what tells the node from others of the same name (its type and a neighbour).
+    """
+
+    head: str
+    relation: str
+    tail: str
+    score: float
+    chunk_ids: tuple[str, ...]
+    head_hint: str = ""
+    tail_hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form; hints appear only where there are any."""
+        record: dict[str, Any] = {
+            "head": self.head,
+            "relation": self.relation,
+            "tail": self.tail,
+            "score": self.score,
+            "chunk_ids": list(self.chunk_ids),
+        }
+        if self.head_hint:
+            record["head_hint"] = self.head_hint
+        if self.tail_hint:
+            record["tail_hint"] = self.tail_hint
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHit:
+    """A passage with its fused score and the routes that found it (route name -> rank, from 1)."""
+
+    id: str
+    title: str
+    text: str
+    score: float
+    routes: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "text": self.text,
+            "score": self.score,
+            "routes": dict(self.routes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityHit:
+    """A community that fits the question."""
+
+    id: int
+    name: str
+    score: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"id": self.id, "name": self.name, "score": self.score}
+
+
+@dataclass(frozen=True, slots=True)
+class PathHit:
+    """A chain of triples, each sharing a node with the one before."""
+
+    triples: tuple[TripleHit, ...]
+    score: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"triples": [triple.to_json() for triple in self.triples], "score": self.score}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that was retrieved for one question, best first in every list.
+
+    Attributes
+    ----------
+    timings_ms
+        Milliseconds by stage: `encode`, one entry a route, `fuse`, `total`.
+    """
+
+    question: str
+    triples: tuple[TripleHit, ...]
+    chunks: tuple[ChunkHit, ...]
+    communities: tuple[CommunityHit, ...]
+    paths: tuple[PathHit, ...]
+    timings_ms: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form of the command `retrieve`."""
+        return {
+            "question": self.question,
+            "triples": [triple.to_json() for triple in self.triples],
+            "chunks": [chunk.to_json() for chunk in self.chunks],
+            "communities": [community.to_json() for community in self.communities],
+            "paths": [path.to_json() for path in self.paths],
+            "timings_ms": dict(self.timings_ms),
+        }

@@ -1,0 +1,1 @@
+"""A graph schema: load and validate."""

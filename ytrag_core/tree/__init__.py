@@ -1,0 +1,1 @@
+"""Entity vectors to communities, keywords and names."""
