@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import igraph
 import numpy as np
@@ -76,7 +76,8 @@ def measure(
     benchmark: BenchmarkFixture, operation: str, size: str, run: Callable[[], object], rounds: int
 ) -> None:
     benchmark.group = f"{operation} | {size}"
-    benchmark.pedantic(run, rounds=rounds, warmup_rounds=1)
+    untyped: Any = benchmark
+    untyped.pedantic(run, rounds=rounds, warmup_rounds=1)
 
 
 def scipy_csr(
@@ -112,7 +113,7 @@ def scipy_walk(edges: Edges) -> tuple[sp.csr_matrix, NDArray[np.float32]]:
     )
     weight = np.concatenate([edges.weight[kept], edges.weight[kept]])
     matrix = sp.coo_matrix((weight, ends), shape=(edges.n_nodes, edges.n_nodes)).tocsr()
-    return matrix, np.asarray(matrix.sum(axis=1)).ravel()
+    return matrix, np.asarray(matrix.sum(axis=1), np.float32).ravel()
 
 
 @pytest.mark.parametrize("peer", ["ytrag", "scipy"])
@@ -133,8 +134,9 @@ def test_walk_csr(benchmark: BenchmarkFixture, peer: str, smoke: bool) -> None:
 
 def numpy_gather(indptr: NDArray[np.int64], nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     lengths = indptr[nodes + 1] - indptr[nodes]
-    shift = np.repeat(indptr[nodes] - (np.cumsum(lengths) - lengths), lengths)
-    return np.arange(lengths.sum()) + shift
+    shift: NDArray[np.int64] = np.repeat(indptr[nodes] - (np.cumsum(lengths) - lengths), lengths)
+    positions: NDArray[np.int64] = np.arange(lengths.sum(), dtype=np.int64) + shift
+    return positions
 
 
 @pytest.mark.parametrize("peer", ["ytrag", "numpy"])

@@ -60,14 +60,17 @@ def _add_row(
     bits: NDArray[np.uint16], row: int, scale: float | np.float32, out_sums: NDArray[np.float32], offset: int
 ) -> None:
     """Add `scale` times one float16 row to `out_sums` from `offset` on."""
-    # A half's exponent bias is 112 below a float's, hence the power of two; it also mends subnormals.
-    factor = scale * np.float32(2.0**112)
-    for column in range(bits.shape[1]):
-        half = np.uint32(bits[row, column])
-        moved = np.uint32(
-            ((half & np.uint32(0x7FFF)) << np.uint32(13)) | ((half & np.uint32(0x8000)) << np.uint32(16))
-        )
-        out_sums[offset + column] += moved.view(np.float32) * factor
+    # Sign-extended, shifted and with the copies of the sign masked out, a half's bits are a float's but for
+    # an exponent bias 112 lower: hence the power of two, which mends subnormals too.
+    factor = np.float32(scale * np.float32(2.0**112))
+    # Views, since an index like ``offset + column`` might be negative for all the compiler knows, and the
+    # test for it keeps the loop from being vectorised (six times slower).
+    source = bits[row]
+    target = out_sums[offset : offset + source.shape[0]]
+    for column in range(source.shape[0]):
+        wide = np.int32(np.uint16(source[column]).view(np.int16))
+        moved = np.int32((wide << np.int32(13)) & np.int32(-0x70002000))
+        target[column] += moved.view(np.float32) * factor
 
 
 @kernel((ro(float32), float32, rw(uint16, 2), int64))
@@ -75,18 +78,21 @@ def _store_row(
     sums: NDArray[np.float32], scale: float | np.float32, out_bits: NDArray[np.uint16], row: int
 ) -> None:
     """Write `scale * sums` as one float16 row, rounded to nearest, ties to even."""
+    target = out_bits[row]
     for column in range(sums.shape[0]):
         value = np.float32(sums[column] * scale)
         bits = np.uint32(value.view(np.uint32))
         sign = np.uint32((bits & np.uint32(0x80000000)) >> np.uint32(16))
         magnitude = np.uint32(bits & np.uint32(0x7FFFFFFF))
-        odd = np.uint32((magnitude >> np.uint32(13)) & np.uint32(1))
-        normal = np.uint32((magnitude - np.uint32(0x38000000) + np.uint32(0xFFF) + odd) >> np.uint32(13))
-        # Between 0.5 and 1 a float's last bit is worth 2**-24, exactly a subnormal half's: the sum rounds it.
-        shifted = np.float32(abs(value) + np.float32(0.5))
-        subnormal = np.uint32(np.uint32(shifted.view(np.uint32)) - np.uint32(0x3F000000))
-        code = normal if magnitude >= np.uint32(0x38800000) else subnormal
-        out_bits[row, column] = np.uint16(code | sign)
+        if magnitude >= np.uint32(0x38800000):
+            odd = np.uint32((magnitude >> np.uint32(13)) & np.uint32(1))
+            rounded = np.uint32(magnitude - np.uint32(0x38000000) + np.uint32(0xFFF) + odd)
+            code = np.uint32(rounded >> np.uint32(13))
+        else:
+            # From 0.5 to 1 a float's last bit is worth 2**-24, just as a subnormal half's: the sum rounds it.
+            shifted = np.float32(abs(value) + np.float32(0.5))
+            code = np.uint32(np.uint32(shifted.view(np.uint32)) - np.uint32(0x3F000000))
+        target[column] = np.uint16(code | sign)
 
 
 @kernel(
@@ -182,18 +188,17 @@ def unit_rows(
     out_norms : (m,) float32
     """
     for target in range(rows.shape[0]):
-        row = rows[target]
+        source = bits[rows[target]]
+        row = out_rows[target]
         total = np.float32(0.0)
-        for column in range(bits.shape[1]):
-            half = np.uint32(bits[row, column])
-            moved = np.uint32(
-                ((half & np.uint32(0x7FFF)) << np.uint32(13)) | ((half & np.uint32(0x8000)) << np.uint32(16))
-            )
+        for column in range(source.shape[0]):
+            wide = np.int32(np.uint16(source[column]).view(np.int16))
+            moved = np.int32((wide << np.int32(13)) & np.int32(-0x70002000))
             value = np.float32(moved.view(np.float32) * np.float32(2.0**112))
-            out_rows[target, column] = value
+            row[column] = value
             total += value * value
         norm = np.float32(np.sqrt(total))
         out_norms[target] = norm
         inverse = np.float32(1.0) / norm if norm > 0 else np.float32(0.0)
-        for column in range(bits.shape[1]):
-            out_rows[target, column] *= inverse
+        for column in range(row.shape[0]):
+            row[column] *= inverse

@@ -127,7 +127,7 @@ def merge_rows(
             total = 0.0
             while entry < stop and out_entries[entry] >> np.uint64(32) == col:
                 one_pattern[0] = out_entries[entry] & np.uint64(0xFFFFFFFF)
-                total += float(one_weight[0])
+                total += np.float64(one_weight[0])
                 entry += 1
             one_weight[0] = total
             out_entries[n_merged] = (col << np.uint64(32)) | np.uint64(one_pattern[0])

@@ -118,15 +118,15 @@ def phi_members(
     for position in range(members.shape[0]):
         entity = members[position]
         community = labels[position]
+        row = bits[entity]
+        direction = directions[community]
         dot = np.float32(0.0)
         squares = np.float32(0.0)
-        for column in range(bits.shape[1]):
-            half = np.uint32(bits[entity, column])
-            moved = np.uint32(
-                ((half & np.uint32(0x7FFF)) << np.uint32(13)) | ((half & np.uint32(0x8000)) << np.uint32(16))
-            )
+        for column in range(row.shape[0]):
+            wide = np.int32(np.uint16(row[column]).view(np.int16))
+            moved = np.int32((wide << np.int32(13)) & np.int32(-0x70002000))
             value = np.float32(moved.view(np.float32) * np.float32(2.0**112))
-            dot += value * directions[community, column]
+            dot += value * direction[column]
             squares += value * value
         cosine = dot / np.sqrt(squares) if squares > 0 else np.float32(0.0)
         overlap = profile_overlap(

@@ -9,6 +9,7 @@ not a build completes, and are kept at once.
 from __future__ import annotations
 
 import json
+import sqlite3
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +29,6 @@ from ytrag_core.storage.meta_rows import (
 )
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
@@ -169,30 +169,35 @@ class MetaStore:
         for batch in in_batches(chunks, weight=lambda row: len(row.text)):
             for document_id, rows in groupby(batch, key=lambda row: row.document_id):
                 self._check_slices(document_id, rows)
+            values = [
+                (row.id, row.document_id, row.position, row.start, row.end, row.sha256, self._as_of)
+                for row in batch
+            ]
             with self._database.transaction() as connection:
-                for row in batch:
-                    done = connection.execute(
+                before = connection.total_changes
+                try:
+                    connection.executemany(
                         'INSERT INTO chunks(id, document_id, position, "start", "end", sha256, added)'
-                        " VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) WHERE removed IS NULL DO NOTHING",
-                        (row.id, row.document_id, row.position, row.start, row.end, row.sha256, self._as_of),
+                        " VALUES(?, ?, ?, ?, ?, ?, ?)",
+                        values,
                     )
-                    if not done.rowcount:
-                        raise DocumentError(
-                            f"chunk id {row.id!r} of document {row.document_id!r} is taken: ids are unique"
-                        )
+                except sqlite3.IntegrityError as error:
+                    taken = batch[connection.total_changes - before]
+                    raise DocumentError(
+                        f"chunk id {taken.id!r} of document {taken.document_id!r} is taken: ids are unique"
+                    ) from error
 
     def _check_slices(self, document_id: str, chunks: Iterable[ChunkRow]) -> None:
-        document = self.document(document_id)
+        found = self._database.rows(
+            f"SELECT text FROM documents WHERE {_SEEN} AND id = ?2", (self._as_of, document_id)
+        )
         for chunk in chunks:
-            if document is None:
+            if not found:
                 raise DocumentError(
                     f"chunk {chunk.id!r} is of document {document_id!r}, which is not stored: store it first"
                 )
-            if (
-                chunk.start < 0
-                or chunk.end < chunk.start
-                or document.text[chunk.start : chunk.end] != chunk.text
-            ):
+            inside = 0 <= chunk.start <= chunk.end
+            if not inside or found[0][0][chunk.start : chunk.end] != chunk.text:
                 raise DocumentError(
                     f"chunk {chunk.id!r} is not what is at {chunk.start}:{chunk.end} of {document_id!r}"
                 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import shutil
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, SupportsInt
 
 from filelock import FileLock, Timeout
 
@@ -134,7 +135,7 @@ class SnapshotWriter:
     def commit(
         self,
         *,
-        counts: Mapping[str, int],
+        counts: Mapping[str, SupportsInt],
         encoder: Mapping[str, Any],
         schema_version: str,
         settings: Mapping[str, Any],
@@ -174,12 +175,12 @@ class SnapshotWriter:
             format_version=FORMAT_VERSION,
             ytrag_version=__version__,
             snapshot=layout.snapshot_name(self._number),
-            counts=dict(counts),
+            counts={name: int(count) for name, count in counts.items()},
             files=_seal(self.path),
-            encoder=dict(encoder),
+            encoder=_plain(dict(encoder)),
             schema_version=schema_version,
-            settings=dict(settings),
-            sources=list(sources),
+            settings=_plain(dict(settings)),
+            sources=_plain(list(sources)),
         )
         write_synced(self.path / MANIFEST_NAME, manifest_bytes(manifest))
         final = self.path.with_name(manifest.snapshot)
@@ -237,6 +238,10 @@ def _seal(folder: Path) -> dict[str, FileEntry]:
         name: FileEntry(bytes=size, sha256=digest)
         for name, size, digest in zip(files, sizes, digests, strict=True)
     }
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value, allow_nan=False))
 
 
 def _holder(root: Path) -> str:

@@ -11,6 +11,7 @@ from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
 from ytrag_core.agent.context import build_context, estimate_tokens
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import question_language
+from ytrag_core.agent.linking import linking_path
 from ytrag_core.agent.llm import Completion, Message, OpenAIModel
 from ytrag_core.config import LLMSettings
 from ytrag_core.errors import ConfigError, LLMError
@@ -232,3 +233,29 @@ def test_tokens_of_wide_characters_are_dear() -> None:
     assert estimate_tokens("abcd") == 1
     assert estimate_tokens("abcde") == 2
     assert estimate_tokens("知识树") == 3
+
+
+def path(*triples: TripleHit, score: float = 0.5) -> PathHit:
+    return PathHit(triples, score)
+
+
+def test_the_linking_path_prefers_hops_that_the_question_names() -> None:
+    bridge = TripleHit("Rufina Stell", "built", "Old Bridge", 1.0, ("p1",))
+    born = TripleHit("Rufina Stell", "born in", "Ismarra", 1.0, ("p2",))
+    fact = path(TripleHit("Old Bridge", "opened", "1781", 1.0, ("p1",)), score=0.9)
+    sidestep = path(bridge, TripleHit("Rufina Stell", "built", "Lighthouse", 1.0, ("x1",)), score=0.6)
+    right = path(bridge, born)
+    shown = evidence(question="Where was the builder of the Old Bridge born?", paths=[fact, sidestep, right])
+    assert linking_path(shown) == (bridge, born)
+    assert linking_path(evidence(paths=[fact])) == fact.triples
+    assert linking_path(evidence(paths=[])) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "end"),
+    [("When did the ship of the treaty sink?", "1766"), ("Where did the ship of the treaty sink?", "Bay")],
+)
+def test_the_linking_path_ends_in_a_number_where_one_is_asked_for(question: str, end: str) -> None:
+    signed = TripleHit("Treaty", "signed on", "Gannet", 1.0, ("p1",))
+    paths = [path(signed, TripleHit("Gannet", "lost", name, 1.0, ("p1",))) for name in ("Bay", "1766")]
+    assert linking_path(evidence(question=question, paths=paths))[-1].tail == end

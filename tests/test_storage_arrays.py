@@ -83,7 +83,7 @@ def test_other_layouts_are_made_plain(tmp_path: Path, layout: str) -> None:
     "array", [np.zeros(3, dtype=bool), np.zeros((2, 2, 2), dtype=np.int32), np.array(["x"]), np.array(1.0)]
 )
 def test_other_kinds_are_refused(tmp_path: Path, array: NDArray[Any]) -> None:
-    with pytest.raises(GraphFormatError, match="'x' is .-D of"):
+    with pytest.raises(GraphFormatError, match=r"'x' is .-D of"):
         write_arrays(tmp_path / "a.arrow", {"x": array})
     assert not (tmp_path / "a.arrow").exists()
 
@@ -179,7 +179,7 @@ def test_a_missing_array_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_array_file_above_four_gib_is_written_and_mapped(tmp_path: Path) -> None:
-    """Lengths and offsets beyond 32 bits; the zero pages of the source take no memory, and few are read back."""
+    """Lengths and offsets beyond 32 bits; the zero pages of the source take no memory."""
     if os.environ.get("YTRAG_LARGE_FILES") != "1":
         pytest.skip("writes 4.4 GB; set YTRAG_LARGE_FILES=1")
     rows = np.zeros((2_300_000_000, 1), dtype=np.int8)

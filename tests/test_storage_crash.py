@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,8 @@ from ytrag_core.storage.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.connection import Connection
+    from pathlib import Path
 
 N_KILLS = 24
 LONGEST_WAIT_SECONDS = 0.5
@@ -69,39 +70,31 @@ def check_state(root: Path) -> int:
     return number
 
 
-def write_forever(root: Path) -> None:
-    """Wait for a line, then write one snapshot after another and print the number of each that is complete."""
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
+def write_forever(root: Path, report: Connection) -> None:
+    """Write one snapshot after another and report the number of each that is complete."""
+    report.send(0)
     while True:
-        sys.stdout.write(f"{build_next(root)}\n")
-        sys.stdout.flush()
+        report.send(build_next(root))
 
 
-def start_child(root: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.test_storage_crash", str(root)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).resolve().parent.parent,
-    )
-
-
-def kill_while_writing(child: subprocess.Popen[str], seconds: float) -> list[int]:
-    """Let a waiting child write for some time, kill it, and return the numbers that it reported as complete."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    child.stdin.write("go\n")
-    child.stdin.flush()
+def kill_while_writing(root: Path, seconds: float) -> list[int]:
+    """Let a process write for some time, kill it, and return the numbers that it reported as complete."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=write_forever, args=(root, sender))
+    child.start()
+    sender.close()
+    assert receiver.recv() == 0
     time.sleep(seconds)
-    child.send_signal(signal.SIGKILL)
-    reported = [int(line) for line in child.stdout.read().splitlines()]
-    assert child.wait(timeout=60) == -signal.SIGKILL
-    child.stdin.close()
-    child.stdout.close()
+    child.kill()
+    child.join(timeout=60)
+    assert child.exitcode == -signal.SIGKILL
+    child.close()
+    reported = []
+    with receiver, suppress(EOFError):
+        while True:
+            reported.append(int(receiver.recv()))
     return reported
 
 
@@ -109,27 +102,21 @@ def test_killed_writers_leave_a_complete_snapshot(tmp_path: Path) -> None:
     root = tmp_path / "kb"
     waits = random.Random(20250)
     number = build_next(root)
-    child = start_child(root)
-    try:
-        for _ in range(N_KILLS):
-            dying, child = child, start_child(root)
-            reported = kill_while_writing(dying, waits.uniform(0.0, LONGEST_WAIT_SECONDS))
-            last = reported[-1] if reported else number
-            assert reported == list(range(number + 1, last + 1))
-            assert check_state(root) in (last, last + 1)
-            number = build_next(root)
-            assert check_state(root) == number
-            assert not list((root / "snapshots").glob(".*"))
-    finally:
-        child.kill()
-        child.communicate()
+    for _ in range(N_KILLS):
+        reported = kill_while_writing(root, waits.uniform(0.0, LONGEST_WAIT_SECONDS))
+        last = reported[-1] if reported else number
+        assert reported == list(range(number + 1, last + 1))
+        assert check_state(root) in (last, last + 1)
+        number = build_next(root)
+        assert check_state(root) == number
+        assert not list((root / "snapshots").glob(".*"))
 
 
 WATCHED = ("fsync", "rename", "replace", "mkdir", "unlink", "rmdir")
 
 
 def photograph(root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Build the next snapshot; return copies of `root` as it was before every call that touches a directory."""
+    """Build the next snapshot; return copies of `root` from before every call that touches a directory."""
     images: list[Path] = []
     busy = False
 
@@ -153,6 +140,15 @@ def photograph(root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> lis
     return images
 
 
+def state_or_none(root: Path) -> int:
+    """Return the number of the live snapshot, 0 where the first build has not come so far."""
+    if not (root / "CURRENT").exists():
+        with pytest.raises(SnapshotError, match=r"no finished snapshot|empty directory"):
+            Snapshot.open(root)
+        return 0
+    return check_state(root)
+
+
 @pytest.mark.parametrize("n_before", [0, 3])
 def test_every_step_of_a_build_may_be_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_before: int
@@ -164,12 +160,7 @@ def test_every_step_of_a_build_may_be_the_last(
     monkeypatch.setattr(os, "fsync", lambda _: None)
     seen = set()
     for image in images:
-        try:
-            number = check_state(image)
-        except SnapshotError as error:
-            assert n_before == 0
-            assert "no finished snapshot" in str(error) or "empty directory" in str(error)
-            number = 0
+        number = state_or_none(image)
         seen.add(number)
         assert build_next(image, n_rows=10) == number + 1
         assert check_state(image) == number + 1
@@ -177,7 +168,3 @@ def test_every_step_of_a_build_may_be_the_last(
         shutil.rmtree(image)
     assert seen == {n_before, n_before + 1}
     assert len(images) > 15
-
-
-if __name__ == "__main__":
-    write_forever(Path(sys.argv[1]))

@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
-__all__ = ["LLMSettings", "TreeSettings"]
+__all__ = ["ROUTES", "BuildSettings", "LLMSettings", "RetrievalSettings", "TreeSettings"]
+
+ROUTES = ("entity", "triple", "community", "path", "ppr", "dense", "bm25")
+"""The routes of a retrieval; each can be switched and is reported by this name."""
 
 
 class TreeSettings(BaseModel):
@@ -38,13 +41,86 @@ class TreeSettings(BaseModel):
 
     init: Literal["kmeans"] = "kmeans"
     weight: float = Field(default=0.5, ge=0.0, le=1.0)
-    merge_threshold: float = Field(default=0.7, ge=0.0, le=1.0)
+    merge_threshold: float = Field(default=0.5, ge=0.0, le=1.0)
     max_size: int = Field(default=100, ge=1)
     n_keywords: int = Field(default=5, ge=1)
     seed: int = Field(default=0, ge=0)
     max_clusters: int = Field(default=200, ge=2)
     sample_size: int = Field(default=16_384, ge=1)
     max_iterations: int = Field(default=10, ge=1)
+
+
+class BuildSettings(BaseModel):
+    """How a snapshot is built.
+
+    Attributes
+    ----------
+    tree : TreeSettings
+    max_tokens : int
+        Longest chunk, in tokens of the encoder.
+    sentence_triples : int
+        Up to this many triples each is encoded as a sentence, which retrieves better; above, a triple is
+        scored from the vectors of its parts.
+    alias_neighbours : int
+        Most similar names looked at for each name when alias edges are drawn.
+    alias_names : int
+        Graphs with more names than this get no alias edges.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tree: TreeSettings = TreeSettings()
+    max_tokens: int = Field(default=240, ge=16, le=254)
+    sentence_triples: int = Field(default=300_000, ge=0)
+    alias_neighbours: int = Field(default=20, ge=0)
+    alias_names: int = Field(default=300_000, ge=0)
+
+
+class RetrievalSettings(BaseModel):
+    """How a question is answered from a snapshot; few numbers, each with one meaning.
+
+    Attributes
+    ----------
+    n_facts : int
+        Best triples that seed the walk.
+    damping : float
+        Probability that the walk goes on at each step.
+    epsilon : float
+        Residual per edge below which the walk is not followed.
+    max_pushes : int
+        Most pushes of one walk.
+    mention_power : float
+        A name in the question seeds the walk with its inverse document frequency to this power.
+    common_noun_factor : float
+        Factor of a name written all in lower case where another is capitalised ("country" beside "Chad").
+    passage_share : float
+        Mass that the best passages of each text route seed, beside 1 of the names and 1 of the triples.
+    n_candidates : int
+        Passages that each text route puts forward.
+    text_weight : float
+        Weight of each text route's score, relative to its best, beside the natural logarithm of PageRank.
+    beam : int
+        Paths kept at each step of path search.
+    max_hops : int
+        Longest path.
+    row_limit : int
+        Edges of one node and direction that path search looks at; a longer row is sampled evenly.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    n_facts: int = Field(default=5, ge=1)
+    damping: float = Field(default=0.7, gt=0.0, lt=1.0)
+    epsilon: float = Field(default=1e-6, gt=0.0)
+    max_pushes: int = Field(default=200_000, ge=1)
+    mention_power: float = Field(default=2.0, ge=0.0)
+    common_noun_factor: float = Field(default=0.1, ge=0.0, le=1.0)
+    passage_share: float = Field(default=0.1, ge=0.0)
+    n_candidates: int = Field(default=100, ge=1)
+    text_weight: float = Field(default=2.0, ge=0.0)
+    beam: int = Field(default=32, ge=1)
+    max_hops: int = Field(default=3, ge=1, le=5)
+    row_limit: int = Field(default=128, ge=1)
 
 
 class LLMSettings(BaseModel):

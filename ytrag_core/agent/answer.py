@@ -10,6 +10,7 @@ from ytrag_core.agent.citations import resolve_citations
 from ytrag_core.agent.context import build_context
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import Language, phrase, prompt, question_language
+from ytrag_core.agent.linking import linking_path
 from ytrag_core.agent.llm import Message, strip_reasoning
 from ytrag_core.agent.model import Answer, Step, Usage
 from ytrag_core.agent.paths import fact_line, path_line
@@ -45,9 +46,10 @@ def answer_from_evidence(evidence: Evidence) -> Answer:
     language = question_language(evidence.question)
     shown = highlights(evidence)
     sections = []
-    if evidence.paths:
-        sections.append(f"{phrase('path', language)}:\n  {path_line(evidence.paths[0].triples)}")
-    if evidence.triples and not (shown and evidence.paths):
+    path = linking_path(evidence)
+    if path:
+        sections.append(f"{phrase('path', language)}:\n  {path_line(path)}")
+    if evidence.triples and not (shown and path):
         facts = "\n".join(f"  {fact_line(triple)}" for triple in evidence.triples[:_N_FACTS])
         sections.append(f"{phrase('facts', language)}:\n{facts}")
     if shown:

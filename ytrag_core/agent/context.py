@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ytrag_core.agent.linking import linking_path
 from ytrag_core.agent.paths import fact_line, path_line
 from ytrag_core.documents.sentences import split_sentences
 
@@ -73,8 +74,9 @@ def build_context(evidence: Evidence, *, max_tokens: int) -> Context:
 
 
 def _facts(evidence: Evidence, max_tokens: int) -> str:
+    chains = [linking_path(evidence), *(path.triples for path in evidence.paths)] if evidence.paths else []
     lines = dict.fromkeys(
-        [path_line(path.triples) for path in evidence.paths[:_N_PATHS]]
+        [path_line(triples) for triples in chains[:_N_PATHS]]
         + [fact_line(triple) for triple in evidence.triples[:_N_FACTS]]
     )
     kept: list[str] = []

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ytrag_core.agent.linking import linking_path
 from ytrag_core.documents.sentences import split_sentences
 from ytrag_core.retrieval.lexical import lexical_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from ytrag_core.retrieval.model import ChunkHit, Evidence, TripleHit
 
 __all__ = ["Highlight", "highlights"]
 
 _NAME_WEIGHT = 1.5
-_SHORTEST_NAME = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,14 @@ def highlights(evidence: Evidence, *, n_passages: int = 5, n_sentences: int = 2)
     evidence
         What was retrieved.
     n_passages
-        At most this many passages. Those that state the best path come in even where they rank lower.
+        At most this many passages. Those that state the linking path come in even where they rank lower.
     n_sentences
         At most this many sentences of each.
 
     Notes
     -----
     A sentence counts for the question's words that it holds, each weighted by its rarity among the retrieved
-    passages, and for the names on the best path, which carry the second hop that the question cannot name.
+    passages, and for the names on the linking path, which carry the second hop that the question cannot name.
     """
     tokens = Counter(
         token for chunk in evidence.chunks for token in set(lexical_tokens(f"{chunk.title} {chunk.text}"))
@@ -67,35 +68,23 @@ def highlights(evidence: Evidence, *, n_passages: int = 5, n_sentences: int = 2)
     weights = {
         token: math.log1p(n_chunks / (1 + tokens[token])) for token in set(lexical_tokens(evidence.question))
     }
-    names = _path_names(evidence)
+    path = linking_path(evidence)
+    names = {_folded(name) for triple in path for name in (triple.head, triple.tail)}
     return [
-        Highlight(chunk, _best_sentences(chunk, weights, names, n_sentences))
-        for chunk in _shown_chunks(evidence, n_passages)
+        Highlight(chunk, _best_sentences(chunk, weights, names - {""}, n_sentences))
+        for chunk in _shown_chunks(evidence, path, n_passages)
     ]
 
 
-def _shown_chunks(evidence: Evidence, n_passages: int) -> list[ChunkHit]:
-    on_path = {
-        chunk_id
-        for path in evidence.paths[:1]
-        for triple in path.triples
-        for chunk_id in triple.chunk_ids[:1]
-    }
+def _shown_chunks(evidence: Evidence, path: Sequence[TripleHit], n_passages: int) -> list[ChunkHit]:
+    on_path: set[str] = set()
+    for triple in path:
+        stating = (chunk.id for chunk in evidence.chunks if chunk.id in triple.chunk_ids)
+        on_path.update(itertools.islice(stating, 1))
     wanted = [chunk for chunk in evidence.chunks if chunk.id in on_path][:n_passages]
     rest = [chunk for chunk in evidence.chunks if chunk.id not in on_path]
     chosen = {chunk.id for chunk in [*wanted, *rest[: n_passages - len(wanted)]]}
     return [chunk for chunk in evidence.chunks if chunk.id in chosen]
-
-
-def _best_path(evidence: Evidence) -> tuple[TripleHit, ...]:
-    return evidence.paths[0].triples if evidence.paths else ()
-
-
-def _path_names(evidence: Evidence) -> set[str]:
-    names = {
-        name for path in evidence.paths[:1] for triple in path.triples for name in (triple.head, triple.tail)
-    }
-    return {_folded(name) for name in names if len(name.strip()) >= _SHORTEST_NAME}
 
 
 def _folded(text: str) -> str:

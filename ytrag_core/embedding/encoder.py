@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime as ort
+from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 from tokenizers import Tokenizer
 
 from ytrag_core.embedding.description import MINILM
@@ -33,6 +34,17 @@ _BATCH_TOKENS = 512
 _TOKENIZE_BLOCK = 4096
 _MAX_CHARACTERS = 32768
 """A text is cut here before it is tokenised; far beyond any encoder's longest input."""
+
+_LOAD_ERRORS = (
+    ort_errors.Fail,
+    ort_errors.InvalidArgument,
+    ort_errors.InvalidGraph,
+    ort_errors.InvalidProtobuf,
+    ort_errors.NoSuchFile,
+    ort_errors.NotImplemented,
+    ort_errors.RuntimeException,
+)
+"""The runtime's exceptions have no common base."""
 
 _CACHED_QUERIES = 1024
 _QUERY_THREADS = 4
@@ -260,7 +272,7 @@ def _session(model: Path, n_threads: int) -> ort.InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except RuntimeError as error:
+    except _LOAD_ERRORS as error:
         raise ModelError(
             f"the encoder {model} cannot be loaded ({error}): remove its folder and try again"
         ) from error

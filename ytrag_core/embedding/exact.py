@@ -12,7 +12,7 @@ from ytrag_core.kernels.topk import top_k
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["best_of", "search_exact"]
+__all__ = ["search_exact"]
 
 _FEW_QUERIES = 6
 """Up to here one pass over the rows for each query is faster than a matrix product."""
@@ -62,34 +62,10 @@ def search_exact(
         for i, rough in enumerate(_rough_scores(bits, block), start):
             bar = rough[top_k(rough, k)[-1]]
             close = np.flatnonzero(rough >= bar - _MARGIN * max(np.float32(1), abs(bar))).astype(np.int32)
-            ids[i], scores[i] = best_of(bits, close, queries[i], k)
+            close_scores = half_dot(bits[close], queries[i])
+            best = top_k(close_scores, k)
+            ids[i], scores[i] = close[best], close_scores[best]
     return ids, scores
-
-
-def best_of(
-    bits: NDArray[np.uint16], candidates: NDArray[np.int32], query: NDArray[np.float32], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the `k` best of some rows.
-
-    Parameters
-    ----------
-    bits
-        (n, d) uint16, float16 rows by their bits.
-    candidates
-        (n_candidates,) int32, ascending row ids, at least `k`.
-    query
-        (d,) float32.
-    k
-        At most n_candidates.
-
-    Returns
-    -------
-    ids, scores
-        (k,) int32 and (k,) float32, best first; of equal scores the lower id first.
-    """
-    scores = half_dot(bits[candidates], query)
-    best = top_k(scores, k)
-    return candidates[best], scores[best]
 
 
 def _rough_scores(bits: NDArray[np.uint16], queries: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -18,13 +18,17 @@ _BLOCK_ROWS = 2048
 _SEED = 0
 
 
-def fit_projection(bits: NDArray[np.uint16], n_dimensions: int) -> NDArray[np.float32]:
+def fit_projection(
+    bits: NDArray[np.uint16], rows: NDArray[np.int32], n_dimensions: int
+) -> NDArray[np.float32]:
     """Fit the map on a sample that depends on the number of rows alone.
 
     Parameters
     ----------
     bits
-        (n, d) uint16, float16 rows by their bits, n >= 1.
+        (n, d) uint16, float16 rows by their bits.
+    rows
+        (n_rows,) int32 ids of the rows to fit it on, at least one.
     n_dimensions
         Wanted width, at most d.
 
@@ -38,10 +42,9 @@ def fit_projection(bits: NDArray[np.uint16], n_dimensions: int) -> NDArray[np.fl
     The rows are not centred: queries are compared by inner product, and leading eigenvectors of the second
     moment lose least of it. The sign of a column is fixed by its largest entry.
     """
-    n, d = bits.shape
-    rows = np.arange(n)
-    if n > _SAMPLE_ROWS:
-        rows = np.sort(np.random.default_rng(_SEED).choice(n, _SAMPLE_ROWS, replace=False))
+    d = bits.shape[1]
+    if len(rows) > _SAMPLE_ROWS:
+        rows = rows[np.sort(np.random.default_rng(_SEED).choice(len(rows), _SAMPLE_ROWS, replace=False))]
     moment = np.zeros((d, d), np.float64)
     for start in range(0, len(rows), _BLOCK_ROWS):
         block = half_to_float(bits[rows[start : start + _BLOCK_ROWS]])

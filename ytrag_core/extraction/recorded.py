@@ -230,10 +230,13 @@ def _shown(value: object) -> str:
 
 
 def _join(first: Extraction, second: Extraction) -> Extraction:
-    mentions = {mention.name: mention for mention in reversed(first.entities + second.entities)}
+    mentions: dict[str, EntityMention] = {}
+    for mention in first.entities + second.entities:
+        if mention.name not in mentions or (mention.type and not mentions[mention.name].type):
+            mentions[mention.name] = mention
     return Extraction(
         chunk_id=first.chunk_id,
-        entities=tuple(reversed(mentions.values())),
+        entities=tuple(mentions.values()),
         triples=tuple(dict.fromkeys(first.triples + second.triples)),
         attributes=tuple(dict.fromkeys(first.attributes + second.attributes)),
         malformed=first.malformed + second.malformed,

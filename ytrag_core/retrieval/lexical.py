@@ -12,21 +12,15 @@ from pathlib import Path
 
 import bm25s
 import numpy as np
-import Stemmer
 from bm25s.stopwords import STOPWORDS_EN
 from numpy.typing import NDArray
 
 __all__ = ["LexicalIndex", "lexical_tokens"]
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+", re.UNICODE)
+_TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]{{2,}}", re.UNICODE)
 _HAS_CJK = re.compile(rf"[{_CJK}]")
 _STOP = frozenset(STOPWORDS_EN)
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> Stemmer.Stemmer:
-    return Stemmer.Stemmer("english")
 
 
 @lru_cache(maxsize=1)
@@ -41,7 +35,7 @@ def _segmenter() -> Callable[[str], list[str]]:
 
 
 def lexical_tokens(text: str) -> list[str]:
-    """Return index terms: stemmed words without stop words, and Chinese words."""
+    """Return index terms: case-folded words of two letters or more without stop words, and Chinese words."""
     words: list[str] = []
     for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text).casefold()):
         token = match.group()
@@ -49,8 +43,7 @@ def lexical_tokens(text: str) -> list[str]:
             words.extend(_segmenter()(token))
         elif token not in _STOP:
             words.append(token)
-    stemmed: list[str] = _stemmer().stemWords(words)
-    return stemmed
+    return words
 
 
 class LexicalIndex:
@@ -94,16 +87,8 @@ class LexicalIndex:
         """Return whether any document holds this term."""
         return self._model is not None and token in self._model.vocab_dict
 
-    def document_frequency(self, token: str) -> int:
-        """Return how many documents hold this term."""
-        if self._model is None or token not in self._model.vocab_dict:
-            return 0
-        indptr = self._model.scores["indptr"]
-        column = self._model.vocab_dict[token]
-        return int(indptr[column + 1] - indptr[column])
-
     def save(self, folder: Path) -> None:
-        """Write the index as JSON and plain NumPy arrays."""
+        """Write the index as plain NumPy arrays."""
         if self._model is not None:
             self._model.save(folder, show_progress=False)
 

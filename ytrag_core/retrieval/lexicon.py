@@ -6,11 +6,14 @@ cost nothing until one is looked up.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +26,9 @@ LEXICON_SPEC = {
     "form_hash": ArraySpec(np.dtype(np.uint64), 1),
     "form_node": ArraySpec(np.dtype(np.int32), 1),
     "max_units": ArraySpec(np.dtype(np.int32), 1, length=1),
+    "unit_hash": ArraySpec(np.dtype(np.uint64), 1),
+    "unit_texts": ArraySpec(np.dtype(np.int32), 1),
+    "n_texts": ArraySpec(np.dtype(np.int64), 1, length=1),
 }
 _MAX_UNITS = 24
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
@@ -90,8 +96,16 @@ def _hash(form: str) -> int:
     return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def build_lexicon(names: Iterable[tuple[int, str]]) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of `LEXICON_SPEC` for (node, name) pairs; one name may belong to many nodes."""
+def build_lexicon(names: Iterable[tuple[int, str]], texts: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `LEXICON_SPEC`.
+
+    Parameters
+    ----------
+    names
+        (node, name) pairs; a node may have many names, and a name many nodes.
+    texts
+        What tells rare words from common ones: the passages, or the distinct names where there are none.
+    """
     hash_of: dict[str, int] = {}
     length = 1
     nodes: list[int] = []
@@ -114,6 +128,24 @@ def build_lexicon(names: Iterable[tuple[int, str]]) -> dict[str, NDArray[np.gene
         "form_hash": hash_column[order],
         "form_node": node_column[order],
         "max_units": np.array([length], np.int32),
+        **_unit_counts(texts),
+    }
+
+
+def _unit_counts(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Return in how many texts each unit occurs, by hash ascending, and the number of texts."""
+    counts: Counter[str] = Counter()
+    n_texts = 0
+    for text in texts:
+        counts.update({unit.text for unit in split_units(text)})
+        n_texts += 1
+    unit_hash = np.fromiter(map(_hash, counts), np.uint64, len(counts))
+    unit_texts = np.fromiter(counts.values(), np.int32, len(counts))
+    order = np.argsort(unit_hash, kind="stable")
+    return {
+        "unit_hash": unit_hash[order],
+        "unit_texts": unit_texts[order],
+        "n_texts": np.array([n_texts], np.int64),
     }
 
 
@@ -129,16 +161,47 @@ class Lexicon:
         (n_forms,) int32.
     max_units
         Longest name, in words or CJK characters.
+    unit_hash
+        (n_units,) uint64 ascending.
+    unit_texts
+        (n_units,) int32, how many texts hold the unit.
+    n_texts
+        Number of texts counted.
     """
 
     form_hash: NDArray[np.uint64]
     form_node: NDArray[np.int32]
     max_units: int
+    unit_hash: NDArray[np.uint64]
+    unit_texts: NDArray[np.int32]
+    n_texts: int
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Lexicon:
+        """Open the arrays of `LEXICON_SPEC`."""
+        return cls(
+            arrays["form_hash"],
+            arrays["form_node"],
+            int(arrays["max_units"][0]),
+            arrays["unit_hash"],
+            arrays["unit_texts"],
+            int(arrays["n_texts"][0]),
+        )
 
     def lookup(self, name: str) -> tuple[int, ...]:
         """Return the nodes of exactly this name, ascending."""
         form = name_form(split_units(name))
         return self._nodes(np.array([_hash(form)], np.uint64))[0] if form else ()
+
+    def rarity(self, units: Sequence[str]) -> float:
+        """Return the inverse document frequency of the rarest unit, at least 0."""
+        hashes = np.fromiter(map(_hash, units), np.uint64, len(units))
+        rows = np.searchsorted(self.unit_hash, hashes)
+        counts = [
+            int(self.unit_texts[row]) if row < self.unit_hash.shape[0] and self.unit_hash[row] == hashed else 0
+            for row, hashed in zip(rows.tolist(), hashes, strict=True)
+        ]
+        return math.log(1.0 + self.n_texts / (1.0 + min(counts, default=0)))
 
     def _nodes(self, hashes: NDArray[np.uint64]) -> list[tuple[int, ...]]:
         low = np.searchsorted(self.form_hash, hashes, side="left")
@@ -151,8 +214,6 @@ class Lexicon:
     def match(self, text: str) -> list[NameMatch]:
         """Return the names in `text`: longest first where they overlap, then in order of appearance."""
         units = split_units(text)
-        if not units:
-            return []
         spans = [
             (start, end)
             for start in range(len(units))
@@ -160,9 +221,9 @@ class Lexicon:
         ]
         forms = [name_form(units[start:end]) for start, end in spans]
         found = self._nodes(np.fromiter(map(_hash, forms), np.uint64, len(forms)))
+        hits = [(end - start, start, end, nodes) for (start, end), nodes in zip(spans, found, strict=True) if nodes]
         taken = [False] * len(units)
         matches: list[NameMatch] = []
-        hits = [(end - start, start, end, nodes) for (start, end), nodes in zip(spans, found, strict=True) if nodes]
         for _, start, end, nodes in sorted(hits, key=lambda hit: (-hit[0], hit[1])):
             if any(taken[start:end]):
                 continue

@@ -162,8 +162,7 @@ def _communities(
     partition: Partition, level: int, parent: int, settings: TreeSettings, background: NDArray[np.float64]
 ) -> list[Community]:
     """Turn the parts of a division into communities."""
-    indptr, _ = group(partition.labels, len(partition.sizes))
-    by_id = np.argsort(partition.labels, kind="stable")
+    indptr, by_id = group(partition.labels, len(partition.sizes))
     by_phi = np.lexsort((partition.members, -partition.phi, partition.labels))
     codes = typical_codes(partition.profiles, background)
     communities = []

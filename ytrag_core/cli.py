@@ -1,0 +1,331 @@
+"""The command `ytrag`: reads arguments and environment, calls the library, shows what it returns."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ytrag_core.console import (
+    ErrorBoundary,
+    emit_json,
+    note,
+    prepare_streams,
+    progress_bars,
+    stdout_console,
+)
+from ytrag_core.environment import language_model, load_encoder, names_encoder
+from ytrag_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ytrag_core.evaluation.datasets import Question
+    from ytrag_core.knowledge_base import KnowledgeBase
+
+__all__ = ["app", "main"]
+
+# Idle OpenMP threads that spin make small kernels slower by an order of magnitude; numba is not loaded yet.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+app = typer.Typer(
+    cls=ErrorBoundary,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog="Start with: ytrag demo",
+)
+import_app = typer.Typer(
+    no_args_is_help=True,
+    help="Build a knowledge base from triples that you already have.",
+    epilog="Example: ytrag import openie my-corpus/ --kb kb",
+)
+eval_app = typer.Typer(
+    no_args_is_help=True,
+    help="Measure a knowledge base on questions with known answers.",
+    epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl --baselines dense,bm25",
+)
+app.add_typer(import_app, name="import")
+app.add_typer(eval_app, name="eval")
+
+BuildFormat = Literal["documents", "openie", "edges"]
+
+
+class Mode(StrEnum):
+    """What to do where the evidence does not suffice."""
+
+    OPEN = "open"
+    REJECT = "reject"
+
+
+class Extractor(StrEnum):
+    """Who reads triples out of the text."""
+
+    AUTO = "auto"
+    LLM = "llm"
+    OFFLINE = "offline"
+
+
+KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
+QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
+PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    prepare_streams()
+    app(prog_name="ytrag")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from ytrag_core import __version__
+
+        typer.echo(f"ytrag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Index documents or triples, and answer multi-hop questions over them with cited evidence."""
+
+
+@app.command(epilog="Example: ytrag demo")
+def demo(
+    kb: Annotated[
+        Path | None,
+        typer.Option("--kb", metavar="DIR", help="Keep the knowledge base here.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Index the built-in sample and ask it a question that needs two passages."""
+    from ytrag_core.demo import run_demo, show_demo
+
+    with progress_bars() as progress:
+        outcome = run_demo(kb, load_encoder(progress), progress)
+    if as_json:
+        emit_json(outcome.to_json())
+    else:
+        show_demo(stdout_console(), outcome)
+
+
+@app.command(epilog="Example: ytrag index notes/ report.md --kb kb")
+def index(
+    paths: PathsArgument,
+    kb: KbOption,
+    extractor: Annotated[
+        Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
+    ] = Extractor.AUTO,
+    as_json: JsonOption = False,
+) -> None:
+    """Index text: files and folders of .txt, .md and .jsonl ({id?, title?, text} a line)."""
+    if extractor is Extractor.LLM:
+        raise ConfigError(
+            "extraction by a language model is not part of this version; use --extractor auto or offline"
+        )
+    _build("documents", paths, kb, as_json=as_json)
+
+
+@import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
+def import_openie(folder: FolderArgument, kb: KbOption, as_json: JsonOption = False) -> None:
+    """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
+    _build("openie", [folder], kb, as_json=as_json)
+
+
+@import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
+def import_edges(
+    folder: FolderArgument,
+    kb: KbOption,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace another graph in DIR.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
+    _build("edges", [folder], kb, as_json=as_json, replace=replace)
+
+
+def _build(kind: BuildFormat, sources: list[Path], kb: Path, *, as_json: bool, replace: bool = False) -> None:
+    from ytrag_core.knowledge_base import KnowledgeBase
+    from ytrag_core.reports import show_report
+
+    with progress_bars() as progress:
+        report = KnowledgeBase.build(
+            kb, sources, format=kind, encoder=load_encoder(progress), progress=progress
+        )
+    if as_json:
+        emit_json(report.to_json())
+        return
+    show_report(stdout_console(), report, kb)
+    note(f'ask it something: ytrag ask "..." --kb {kb}')
+
+
+@app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
+def retrieve(
+    question: QuestionArgument,
+    kb: KbOption,
+    top_k: TopKOption = 20,
+    routes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the paths, facts, passages and communities that bear on a question."""
+    from ytrag_core.rendering import show_evidence
+
+    chosen = _names(routes, "--routes")
+    evidence = _open(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
+    if as_json:
+        emit_json(evidence.to_json())
+    else:
+        show_evidence(stdout_console(), evidence)
+
+
+@app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
+def ask(
+    question: QuestionArgument,
+    kb: KbOption,
+    mode: Annotated[
+        Mode, typer.Option(help="open: the model may add what it knows; reject: evidence or a refusal.")
+    ] = Mode.OPEN,
+    top_k: TopKOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question with cited evidence.
+
+    A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
+    YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
+    """
+    from ytrag_core.rendering import show_answer
+
+    llm = language_model()
+    answer = _open(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
+    if as_json:
+        emit_json(answer.to_json())
+    else:
+        show_answer(stdout_console(), answer)
+
+
+@eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")
+def eval_retrieval(
+    kb: KbOption,
+    questions: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="JSON Lines of {id, question, answers, supporting_ids}."),
+    ],
+    top_k: Annotated[str, typer.Option(metavar="K,K", help="Depths to measure at.")] = "2,5,10,20",
+    baselines: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Also measure these: dense, bm25, ppr.", show_default="none"),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure recall, full chains, MRR (all in percent) and latency of retrieval.
+
+    recall@k is the share of a question's supporting passages among the first k, chain@k the share of
+    questions with all of them there. A record in several chunks counts as one passage.
+    """
+    from ytrag_core.evaluation.datasets import read_questions
+
+    depths = _depths(top_k)
+    peers = _names(baselines, "--baselines") or []
+    asked = read_questions(questions)
+    report = _measure(_open(kb), peers, asked, depths)
+    if as_json:
+        emit_json(report)
+    else:
+        from ytrag_core.reports import show_evaluation
+
+        show_evaluation(stdout_console(), report)
+
+
+def _measure(
+    base: KnowledgeBase, peers: list[str], questions: list[Question], depths: list[int]
+) -> dict[str, Any]:
+    from ytrag_core.evaluation.baselines import make_baseline
+    from ytrag_core.evaluation.run import Ranker, evaluate
+
+    def ytrag(question: str, k: int) -> list[str]:
+        return [chunk.id for chunk in base.retrieve(question, top_k=k).chunks]
+
+    systems: dict[str, Ranker] = {"ytrag": ytrag}
+    systems |= {name: make_baseline(base, name) for name in peers}
+    documents = _documents_of_chunks(base.path)
+    with progress_bars() as progress:
+        return evaluate(systems, questions, top_k=depths, documents=documents, progress=progress)
+
+
+@app.command(epilog="Example: ytrag info --kb kb")
+def info(kb: KbOption, as_json: JsonOption = False) -> None:
+    """Describe a knowledge base: counts, snapshot, encoder, schema version, size."""
+    from ytrag_core.reports import show_values
+
+    values = _open(kb).info()
+    if as_json:
+        emit_json(values)
+    else:
+        show_values(stdout_console(), values)
+
+
+@app.command(epilog="Example: ytrag warmup")
+def warmup(as_json: JsonOption = False) -> None:
+    """Fetch the encoder and compile all kernels, so that the first real command is fast."""
+    from ytrag_core.demo import run_warmup
+    from ytrag_core.reports import show_values
+
+    with progress_bars() as progress:
+        done = run_warmup(lambda: load_encoder(progress), progress)
+    if as_json:
+        emit_json(done)
+    else:
+        show_values(stdout_console(), done)
+
+
+def _open(kb: Path) -> KnowledgeBase:
+    """Open a knowledge base, with the encoder that the environment names, if it does."""
+    from ytrag_core.knowledge_base import KnowledgeBase
+
+    if names_encoder():
+        with progress_bars() as progress:
+            return KnowledgeBase.open(kb, encoder=load_encoder(progress))
+    return KnowledgeBase.open(kb)
+
+
+def _documents_of_chunks(kb: Path) -> dict[str, str]:
+    """Return chunk id -> document id of the live snapshot."""
+    from ytrag_core.storage.snapshot import Snapshot
+
+    snapshot = Snapshot.open(kb)
+    ids = snapshot.table("documents", ["id"]).column("id").to_pylist()
+    chunks = snapshot.table("chunks", ["id", "document"])
+    documents = chunks.column("document").to_pylist()
+    return {chunk: ids[row] for chunk, row in zip(chunks.column("id").to_pylist(), documents, strict=True)}
+
+
+def _clean(question: str) -> str:
+    from ytrag_core.documents.text import clean_text
+
+    return clean_text(question)
+
+
+def _names(text: str | None, option: str) -> list[str] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
+    return list(dict.fromkeys(names))
+
+
+def _depths(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
+        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
+    return [int(part) for part in parts]

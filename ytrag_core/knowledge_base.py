@@ -1,0 +1,221 @@
+"""The one object a user needs: build, open, retrieve, ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
+from ytrag_core.config import BuildSettings, RetrievalSettings
+from ytrag_core.embedding.encoder import Encoder
+from ytrag_core.errors import ConfigError, ModelError
+from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
+from ytrag_core.pipeline.sources import build_from_documents, build_from_edges, build_from_openie
+from ytrag_core.retrieval.retriever import Retriever
+from ytrag_core.retrieval.view import SnapshotView
+from ytrag_core.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ytrag_core.agent.llm import LanguageModel
+    from ytrag_core.agent.model import Answer
+    from ytrag_core.retrieval.model import Evidence
+
+__all__ = ["KnowledgeBase"]
+
+Format = Literal["documents", "openie", "edges"]
+
+
+class KnowledgeBase:
+    """A snapshot of a knowledge base, opened for questions.
+
+    Later builds do not disturb it: it goes on answering from the snapshot it opened. Safe to share between
+    threads.
+
+    Attributes
+    ----------
+    path
+        The knowledge base's directory.
+    view
+        The snapshot's arrays and indices.
+    encoder
+        The encoder of its vectors.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        view: SnapshotView,
+        encoder: Encoder,
+        settings: RetrievalSettings | None = None,
+    ) -> None:
+        self.path = path
+        self.view = view
+        self.encoder = encoder
+        self._retriever = Retriever(view, encoder, settings)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        encoder: Encoder | None = None,
+        settings: RetrievalSettings | None = None,
+    ) -> KnowledgeBase:
+        """Open the live snapshot at `path`.
+
+        Parameters
+        ----------
+        path
+            The knowledge base's directory.
+        encoder
+            The encoder; the built-in one by default.
+        settings
+            The numbers of retrieval.
+
+        Raises
+        ------
+        SnapshotError
+            There is no knowledge base, or it is damaged or of a newer format.
+        ModelError
+            The encoder cannot be had, or is not the one that made the vectors.
+        """
+        root = Path(path)
+        snapshot = Snapshot.open(root)
+        encoder = encoder or Encoder.load()
+        made_by = snapshot.manifest.encoder.get("fingerprint")
+        if made_by != encoder.fingerprint:
+            raise ModelError(
+                f"the vectors of {root} were made by {made_by!r}, and the encoder is {encoder.fingerprint!r}; "
+                "open it with that encoder, or build it again"
+            )
+        return cls(root, SnapshotView(snapshot), encoder, settings)
+
+    @classmethod
+    def build(
+        cls,
+        path: str | Path,
+        sources: Sequence[str | Path],
+        *,
+        format: Format = "documents",
+        settings: BuildSettings | None = None,
+        encoder: Encoder | None = None,
+        progress: Progress = no_progress,
+        replace: bool = False,
+    ) -> BuildReport:
+        """Add sources to the knowledge base at `path`, which is made if it is not there.
+
+        A crash at any moment leaves the snapshot before readable.
+
+        Parameters
+        ----------
+        path
+            The knowledge base's directory.
+        sources
+            Files and folders for `documents`; one folder for `openie` and `edges`.
+        format
+            What the sources are: see the commands `index` and `import`.
+        settings
+            Sizes and thresholds.
+        encoder
+            The encoder; the built-in one by default.
+        progress
+            Told of each stage.
+        replace
+            For `edges`: replace another graph.
+
+        Returns
+        -------
+        BuildReport
+
+        Raises
+        ------
+        ConfigError, DocumentError, GraphFormatError
+            The sources cannot be used.
+        LockedError
+            Another process is writing.
+        SnapshotError
+            The directory is foreign, damaged or cannot be written.
+        """
+        root, paths = Path(path), [Path(source) for source in sources]
+        if format not in ("documents", "openie", "edges"):
+            raise ConfigError(f"format {format!r} arrived; choose documents, openie or edges")
+        if not paths or (format != "documents" and len(paths) != 1):
+            wanted = "at least one path" if format == "documents" else "exactly one folder"
+            raise ConfigError(f"{len(paths)} sources arrived; {format} takes {wanted}")
+        settings = settings or BuildSettings()
+        recorder = StageRecorder(progress)
+        encoder = encoder or Encoder.load()
+        if format == "openie":
+            return build_from_openie(root, paths[0], encoder, settings, recorder)
+        if format == "edges":
+            return build_from_edges(root, paths[0], encoder, settings, recorder, replace=replace)
+        return build_from_documents(root, paths, encoder, settings, recorder)
+
+    def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
+        """Return the evidence for a question: triples, passages, communities and paths.
+
+        Parameters
+        ----------
+        question
+            The question.
+        top_k
+            Most passages and most triples.
+        routes
+            Subset of `ytrag_core.config.ROUTES`; all by default.
+
+        Raises
+        ------
+        QueryError
+            The question is empty, `top_k` is below 1 or a route is unknown.
+        """
+        return self._retriever.retrieve(question, top_k=top_k, routes=routes)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        mode: Literal["open", "reject"] = "open",
+        top_k: int = 20,
+        llm: LanguageModel | None = None,
+    ) -> Answer:
+        """Answer a question from the evidence.
+
+        Parameters
+        ----------
+        question
+            The question.
+        mode
+            `open`: the model may add what it knows; `reject`: evidence only, else it refuses.
+        top_k
+            Passages retrieved.
+        llm
+            The language model; without one the answer is the evidence in readable form.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`.
+        LLMError
+            The endpoint failed.
+        """
+        if mode not in ("open", "reject"):
+            raise ConfigError(f"mode {mode!r} arrived; choose open or reject")
+        evidence = self.retrieve(question, top_k=top_k)
+        if llm is None:
+            return answer_from_evidence(evidence)
+        return answer_with_llm(question, evidence, llm, mode=mode)
+
+    def info(self) -> dict[str, Any]:
+        """Return counts by kind, the snapshot, its encoder, its schema version and its size in bytes."""
+        manifest = self.view.snapshot.manifest
+        return {
+            "path": str(self.path),
+            "snapshot": manifest.snapshot,
+            "format_version": manifest.format_version,
+            "counts": dict(manifest.counts),
+            "encoder": dict(manifest.encoder),
+            "schema_version": manifest.schema_version,
+            "bytes": self.view.snapshot.bytes_on_disk(),
+            "sources": list(manifest.sources),
+        }

@@ -1,0 +1,338 @@
+"""A resolved graph to a complete snapshot: vectors, tree, walk graph, indices, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ytrag_core.config import BuildSettings
+from ytrag_core.documents.model import Problem
+from ytrag_core.embedding.encoder import Encoder
+from ytrag_core.embedding.index import VectorIndex
+from ytrag_core.graph.tables import ENTITIES, GraphTables
+from ytrag_core.pipeline.report import BuildReport, StageRecorder
+from ytrag_core.pipeline.vectors import (
+    StringTable,
+    TextEncoder,
+    TextVectors,
+    string_table,
+    triple_sentences,
+)
+from ytrag_core.retrieval import layout
+from ytrag_core.retrieval.lexical import LexicalIndex
+from ytrag_core.retrieval.lexicon import build_lexicon
+from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
+from ytrag_core.storage.arrays import write_arrays
+from ytrag_core.storage.snapshot import SnapshotWriter
+from ytrag_core.storage.tables import write_table
+from ytrag_core.tree.build import build_tree
+from ytrag_core.tree.model import KnowledgeTree
+
+__all__ = ["COMMUNITIES", "Content", "build_snapshot"]
+
+COMMUNITIES = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("level", pa.int32()),
+        ("parent", pa.int32()),
+        ("name", pa.string()),
+        ("summary", pa.string()),
+        ("centre", pa.int32()),
+        ("keywords", pa.list_(pa.int32())),
+        ("size", pa.int32()),
+        ("is_leaf", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What goes into a snapshot.
+
+    Attributes
+    ----------
+    graph
+        The resolved graph.
+    documents, chunks
+        Tables of the schemas in `ytrag_core.graph.tables`; empty for graphs without passages.
+    sources
+        JSON values saying where the content came from.
+    problems
+        What was set aside on the way here.
+    """
+
+    graph: GraphTables
+    documents: pa.Table
+    chunks: pa.Table
+    sources: Sequence[dict[str, Any]]
+    problems: Sequence[Problem]
+
+    def passages(self) -> list[str]:
+        """Return the passages as they are encoded and indexed."""
+        return [
+            layout.passage_text(title, text)
+            for title, text in zip(
+                self.chunks["title"].to_pylist(), self.chunks["text"].to_pylist(), strict=True
+            )
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Vectors:
+    """Everything that was encoded."""
+
+    table: StringTable
+    strings: TextVectors
+    triples: TextVectors | None
+    chunks: TextVectors
+
+
+def build_snapshot(
+    writer: SnapshotWriter,
+    content: Content,
+    encoder: Encoder,
+    settings: BuildSettings,
+    recorder: StageRecorder,
+) -> BuildReport:
+    """Build, write and commit a snapshot.
+
+    Parameters
+    ----------
+    writer
+        The open writer.
+    content
+        Graph, documents and chunks.
+    encoder
+        The encoder of all texts.
+    settings
+        Sizes and thresholds.
+    recorder
+        Times the stages.
+
+    Returns
+    -------
+    BuildReport
+    """
+    graph = content.graph
+    text_encoder = TextEncoder(encoder, writer.previous)
+    passages = content.passages()
+    vectors = _encode(graph, passages, text_encoder, settings, recorder)
+    with recorder.stage("tree", graph.n_entities):
+        tree, entity_vectors = _grow_tree(graph, vectors, settings, recorder)
+        write_arrays(_path(writer, layout.ENTITY_VECTORS), {"vectors": entity_vectors})
+        del entity_vectors
+    with recorder.stage("communities", tree.n_communities):
+        communities = text_encoder.encode(_community_texts(graph, tree), recorder.callback("communities"))
+    with recorder.stage("vector index", len(vectors.table.texts)):
+        index = _write_vectors(writer, vectors, communities, recorder)
+    with recorder.stage("walk graph", graph.n_triples):
+        aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
+        _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
+    with recorder.stage("text index", len(passages) or graph.n_nodes):
+        _write_text_indices(writer, graph, passages, recorder)
+    counts = {
+        "documents": content.documents.num_rows,
+        "chunks": content.chunks.num_rows,
+        "entities": graph.n_entities,
+        "attributes": graph.attributes.num_rows,
+        "relations": graph.relations.num_rows,
+        "triples": graph.n_triples,
+        "communities": tree.n_communities,
+    }
+    with recorder.stage("commit", sum(counts.values())):
+        _write_tables(writer, content, tree)
+        manifest = writer.commit(
+            counts=counts,
+            encoder={
+                "name": encoder.description.name,
+                "fingerprint": encoder.fingerprint,
+                "dimension": encoder.dimension,
+            },
+            schema_version="",
+            settings={**settings.model_dump(mode="json"), "sentences": vectors.triples is not None},
+            sources=content.sources,
+        )
+    return BuildReport(
+        manifest.snapshot,
+        counts,
+        text_encoder.n_encoded,
+        text_encoder.n_reused,
+        tuple(recorder.stages),
+        tuple(content.problems),
+    )
+
+
+def _path(writer: SnapshotWriter, relative: str) -> Any:
+    path = writer.path / relative
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _encode(
+    graph: GraphTables,
+    passages: Sequence[str],
+    text_encoder: TextEncoder,
+    settings: BuildSettings,
+    recorder: StageRecorder,
+) -> _Vectors:
+    table = string_table(graph)
+    with recorder.stage("encode names", len(table.texts)):
+        strings = text_encoder.encode(table.texts, recorder.callback("encode names"))
+    triples = None
+    if 0 < graph.n_triples <= settings.sentence_triples:
+        with recorder.stage("encode triples", graph.n_triples):
+            triples = text_encoder.encode(triple_sentences(graph), recorder.callback("encode triples"))
+    with recorder.stage("encode passages", len(passages)):
+        chunks = text_encoder.encode(passages, recorder.callback("encode passages"))
+    return _Vectors(table, strings, triples, chunks)
+
+
+def _grow_tree(
+    graph: GraphTables, vectors: _Vectors, settings: BuildSettings, recorder: StageRecorder
+) -> tuple[KnowledgeTree, NDArray[np.float16]]:
+    return build_tree(
+        n_entities=graph.n_entities,
+        head=graph.head,
+        relation=graph.relation,
+        tail=graph.tail,
+        n_nodes=graph.n_nodes,
+        n_relations=graph.relations.num_rows,
+        node_string=vectors.table.node_string,
+        relation_string=vectors.table.relation_string,
+        string_vectors=vectors.strings.vectors,
+        entity_names=graph.entities["name"].to_pylist(),
+        relation_names=graph.relations["name"].to_pylist(),
+        settings=settings.tree,
+        progress=recorder.callback("tree"),
+    )
+
+
+def _community_texts(graph: GraphTables, tree: KnowledgeTree) -> list[str]:
+    """Return what is encoded of each community: its name and its keywords."""
+    keywords = graph.entities["name"].take(pa.array(tree.keywords)).to_pylist()
+    bounds = tree.keywords_indptr.tolist()
+    return [
+        f"{name}. {', '.join(keywords[start:end])}"
+        for name, start, end in zip(tree.names, bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def _write_vectors(
+    writer: SnapshotWriter, vectors: _Vectors, communities: TextVectors, recorder: StageRecorder
+) -> VectorIndex:
+    """Write all vectors and their indices; return the index over strings."""
+    indptr, bearers = vectors.table.bearers()
+    write_arrays(
+        _path(writer, layout.STRING_VECTORS),
+        {
+            **vectors.strings.arrays(),
+            "node_string": vectors.table.node_string,
+            "relation_string": vectors.table.relation_string,
+            "string_nodes_indptr": indptr,
+            "string_nodes": bearers,
+        },
+    )
+    index = VectorIndex.build(vectors.strings.vectors, progress=recorder.callback("vector index"))
+    index.save(writer.path, "strings")
+    for name, rows in (("triples", vectors.triples), ("chunks", vectors.chunks), ("communities", communities)):
+        if rows is not None:
+            write_arrays(_path(writer, f"vectors/{name}.arrow"), rows.arrays())
+            VectorIndex.build(rows.vectors).save(writer.path, name)
+    return index
+
+
+def _aliases(
+    graph: GraphTables,
+    table: StringTable,
+    index: VectorIndex,
+    encoder: Encoder,
+    settings: BuildSettings,
+    recorder: StageRecorder,
+) -> AliasEdges:
+    if len(table.texts) > settings.alias_names or settings.alias_neighbours == 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+    return alias_edges(
+        graph,
+        table.node_string,
+        index,
+        similarity=encoder.description.alias_similarity,
+        n_neighbours=settings.alias_neighbours,
+        progress=recorder.callback("walk graph"),
+    )
+
+
+def _write_graph(
+    writer: SnapshotWriter, graph: GraphTables, tree: KnowledgeTree, n_chunks: int, aliases: AliasEdges
+) -> None:
+    chunk_triples = reverse(graph.triple_chunks, n_chunks)
+    arrays: dict[str, NDArray[Any]] = {
+        "triple_chunks_indptr": graph.triple_chunks.indptr,
+        "triple_chunks": graph.triple_chunks.chunks,
+        "node_chunks_indptr": graph.node_chunks.indptr,
+        "node_chunks": graph.node_chunks.chunks,
+        "chunk_triples_indptr": chunk_triples.indptr,
+        "chunk_triples": chunk_triples.chunks,
+        "members_indptr": tree.members_indptr,
+        "members": tree.members,
+        "alias_source": aliases[0],
+        "alias_target": aliases[1],
+        "alias_similarity": aliases[2],
+        **walk_graph(graph, n_chunks, aliases),
+    }
+    for side, csr in (("out", graph.out), ("in", graph.into)):
+        arrays |= {
+            f"{side}_indptr": csr.indptr,
+            f"{side}_indices": csr.indices,
+            f"{side}_relation": csr.relation,
+            f"{side}_triple": csr.triple,
+        }
+    write_arrays(_path(writer, layout.GRAPH), arrays)
+
+
+def _write_text_indices(
+    writer: SnapshotWriter, graph: GraphTables, passages: Sequence[str], recorder: StageRecorder
+) -> None:
+    names: list[str] = graph.node_names().to_pylist()
+    aliases = [*graph.entities["aliases"].to_pylist(), *graph.attributes["aliases"].to_pylist()]
+    pairs = [*enumerate(names), *((node, form) for node, forms in enumerate(aliases) for form in forms)]
+    lexicon = build_lexicon(pairs, passages or dict.fromkeys(names))
+    write_arrays(_path(writer, "lexicon.arrow"), lexicon)
+    if passages:
+        LexicalIndex.build(passages, progress=recorder.callback("text index")).save(writer.path / "bm25")
+
+
+def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree) -> None:
+    graph = content.graph
+    entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
+    is_leaf = np.zeros(tree.n_communities, bool)
+    is_leaf[tree.leaf] = True
+    communities = pa.table(
+        [
+            np.arange(tree.n_communities, dtype=np.int32),
+            tree.level,
+            tree.parent,
+            tree.names,
+            [""] * tree.n_communities,
+            tree.centre,
+            pa.ListArray.from_arrays(tree.keywords_indptr.astype(np.int32), pa.array(tree.keywords)),
+            tree.size,
+            is_leaf,
+        ],
+        schema=COMMUNITIES,
+    )
+    for name, table in (
+        ("documents", content.documents),
+        ("chunks", content.chunks),
+        ("entities", entities),
+        ("attributes", graph.attributes),
+        ("relations", graph.relations),
+        ("triples", graph.triples),
+        ("communities", communities),
+        ("mentions", graph.mentions()),
+    ):
+        write_table(writer.path / f"{name}.parquet", table)

@@ -1,0 +1,197 @@
+"""Evidence and answers as a reader sees them on a terminal or in a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from ytrag_core.agent.highlight import highlights
+from ytrag_core.agent.language import phrase, question_language
+from ytrag_core.agent.linking import linking_path
+from ytrag_core.agent.paths import chain, fact_line, node_name
+from ytrag_core.console import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from ytrag_core.agent.highlight import Highlight
+    from ytrag_core.agent.model import Answer
+    from ytrag_core.retrieval.model import Evidence, TripleHit
+
+__all__ = [
+    "INDENT",
+    "heading",
+    "more",
+    "say",
+    "show_answer",
+    "show_evidence",
+    "show_path",
+]
+
+_N_FACTS = 10
+_N_PATHS = 3
+_N_COMMUNITIES = 5
+_MAX_EXCERPT = 400
+INDENT = 2
+"""Columns that the body of a section is moved in."""
+
+
+def heading(console: Console, text: str) -> None:
+    """Print the title of a section, a blank line above it."""
+    console.print()
+    console.print(Text(printable(text), style="bold"))
+
+
+def say(console: Console, text: str | Text, *, indent: int = 0, style: str = "") -> None:
+    """Print a text, wrapped, every line indented."""
+    shown = text if isinstance(text, Text) else Text(printable(text), style=style)
+    for line in shown.wrap(console, max(20, console.width - indent)):
+        line.rstrip()
+        console.print(Text(" " * indent) + line, soft_wrap=True)
+
+
+def show_evidence(console: Console, evidence: Evidence) -> None:
+    """Print what a retrieval found: paths, facts, passages, communities and the time it took."""
+    console.print(Text(printable(evidence.question), style="bold cyan"))
+    if evidence.paths:
+        heading(console, "Paths")
+        for path in evidence.paths[:_N_PATHS]:
+            _scored(console, path.score, _path_text(path.triples))
+    if evidence.triples:
+        heading(console, "Facts")
+        for triple in evidence.triples[:_N_FACTS]:
+            _scored(console, triple.score, _fact_text(triple))
+        more(console, len(evidence.triples) - _N_FACTS)
+    if evidence.chunks:
+        heading(console, "Passages")
+        for place, shown in enumerate(
+            highlights(evidence, n_passages=len(evidence.chunks), n_sentences=1), 1
+        ):
+            _passage(console, f"{place:>3}  ", shown, with_routes=True)
+    if evidence.communities:
+        heading(console, "Communities")
+        for community in evidence.communities[:_N_COMMUNITIES]:
+            _scored(console, community.score, Text(printable(community.name)))
+    if not (evidence.paths or evidence.triples or evidence.chunks):
+        say(console, phrase("nothing", question_language(evidence.question)))
+    console.print()
+    say(console, _timings(evidence.timings_ms), style="dim")
+
+
+def show_path(console: Console, triples: Sequence[TripleHit]) -> None:
+    """Print a chain of facts, one hop a line below its start."""
+    at = None
+    for start, relation, forward, end in chain(triples):
+        if start != at:
+            say(console, Text(printable(node_name(start)), style="cyan"), indent=INDENT)
+        arrow = f"—{relation}→ " if forward else f"←{relation}— "
+        hop = Text.assemble((printable(arrow), "magenta"), (printable(node_name(end)), "cyan"))
+        say(console, hop, indent=2 * INDENT)
+        at = end
+
+
+def show_answer(console: Console, answer: Answer) -> None:
+    """Print an answer with its sources; without a language model, the evidence in readable form."""
+    evidence = answer.evidence
+    if evidence is None or answer.refused:
+        say(console, answer.answer)
+    elif answer.usage.llm_calls:
+        for paragraph in answer.answer.split("\n"):
+            say(console, paragraph)
+        _sources(console, answer, evidence)
+    else:
+        _readable_evidence(console, evidence)
+    console.print()
+    usage = answer.usage
+    tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written; "
+    say(console, (tokens if usage.llm_calls else "") + _timings(answer.timings_ms), style="dim")
+
+
+def _sources(console: Console, answer: Answer, evidence: Evidence) -> None:
+    found = {shown.chunk.id: shown for shown in highlights(evidence, n_passages=len(evidence.chunks))}
+    if answer.citations:
+        heading(console, "Sources")
+    for number, chunk_id in enumerate(answer.citations, 1):
+        if chunk_id in found:
+            _passage(console, f" [{number}] ", found[chunk_id])
+
+
+def _readable_evidence(console: Console, evidence: Evidence) -> None:
+    language = question_language(evidence.question)
+    console.print(Text(printable(evidence.question), style="bold cyan"))
+    shown = highlights(evidence)
+    path = linking_path(evidence)
+    if path:
+        heading(console, phrase("path", language))
+        show_path(console, path)
+    if evidence.triples and not (shown and path):
+        heading(console, phrase("facts", language))
+        for triple in evidence.triples[:_N_FACTS]:
+            say(console, _fact_text(triple), indent=INDENT)
+    if shown:
+        heading(console, phrase("passages", language))
+        for number, highlight in enumerate(shown, 1):
+            _passage(console, f" [{number}] ", highlight)
+    console.print()
+    say(console, phrase("no_model", language), style="yellow")
+
+
+def _passage(console: Console, label: str, shown: Highlight, *, with_routes: bool = False) -> None:
+    chunk = shown.chunk
+    head = Text.assemble(
+        (label, "dim"), (printable(chunk.title) or chunk.id, "bold"), ("  ", ""), (printable(chunk.id), "dim")
+    )
+    if with_routes:
+        routes = ", ".join(
+            f"{route} {rank}" for route, rank in sorted(chunk.routes.items(), key=lambda r: r[1])
+        )
+        head.append(f"  {chunk.score:.3f}" + (f" ({routes})" if routes else ""), "green")
+    say(console, head)
+    text = " ".join(shown.sentences)
+    shortened = text if len(text) <= _MAX_EXCERPT else f"{text[:_MAX_EXCERPT].rstrip()} ..."
+    say(console, shortened, indent=len(label))
+
+
+def _path_text(triples: Sequence[TripleHit]) -> Text:
+    text = Text()
+    at = None
+    for start, relation, forward, end in chain(triples):
+        if start != at:
+            text.append("; " if text.plain else "").append(printable(node_name(start)), "cyan")
+        text.append(printable(f" —{relation}→ " if forward else f" ←{relation}— "), "magenta")
+        text.append(printable(node_name(end)), "cyan")
+        at = end
+    return text
+
+
+def _fact_text(triple: TripleHit) -> Text:
+    text = Text(printable(fact_line(triple)))
+    if triple.chunk_ids:
+        rest = len(triple.chunk_ids) - 2
+        sources = ", ".join(triple.chunk_ids[:2]) + (f" and {rest} more" if rest > 0 else "")
+        text.append(f"  [{printable(sources)}]", "dim")
+    return text
+
+
+def _scored(console: Console, score: float, text: Text) -> None:
+    label = f"{score:7.3f}  "
+    lines = text.wrap(console, max(20, console.width - len(label)))
+    for number, line in enumerate(lines):
+        line.rstrip()
+        prefix = Text(label, "green") if number == 0 else Text(" " * len(label))
+        console.print(prefix + line, soft_wrap=True)
+
+
+def more(console: Console, n_more: int) -> None:
+    """Say how many entries of a list are not shown."""
+    if n_more > 0:
+        say(console, f"... and {n_more:,} more (--json shows all)", indent=INDENT, style="dim")
+
+
+def _timings(timings_ms: Mapping[str, float]) -> str:
+    parts = ", ".join(f"{name} {value:.1f}" for name, value in timings_ms.items() if name != "total")
+    total = timings_ms.get("total")
+    return (f"{total:.1f} ms" if total is not None else "ms") + (f" ({parts})" if parts else "")

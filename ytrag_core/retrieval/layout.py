@@ -1,0 +1,92 @@
+"""What a snapshot's array files hold: names, dtypes and shapes, checked when it is opened."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ytrag_core.storage.arrays import ArraySpec
+
+__all__ = [
+    "CHUNK_VECTORS",
+    "COMMUNITY_VECTORS",
+    "ENTITY_VECTORS",
+    "GRAPH",
+    "STRING_VECTORS",
+    "TRIPLE_VECTORS",
+    "graph_spec",
+    "passage_text",
+    "string_spec",
+    "triple_text",
+    "vector_spec",
+]
+
+GRAPH = "graph.arrow"
+STRING_VECTORS = "vectors/strings.arrow"
+TRIPLE_VECTORS = "vectors/triples.arrow"
+CHUNK_VECTORS = "vectors/chunks.arrow"
+COMMUNITY_VECTORS = "vectors/communities.arrow"
+ENTITY_VECTORS = "vectors/entities.arrow"
+
+
+def passage_text(title: str, text: str) -> str:
+    """Return what is encoded and indexed of a passage."""
+    return f"{title}\n{text}" if title else text
+
+
+def triple_text(head: str, relation: str, tail: str) -> str:
+    """Return a triple as one sentence for the encoder."""
+    return f"{head} {relation} {tail}"
+
+
+def _ints(dtype: type[np.generic], length: int | None = None) -> ArraySpec:
+    return ArraySpec(np.dtype(dtype), 1, length=length)
+
+
+def graph_spec(n_nodes: int, n_triples: int, n_chunks: int, n_communities: int) -> dict[str, ArraySpec]:
+    """Return the arrays of `graph.arrow`.
+
+    `out_*` and `in_*` are the CSR in both directions; `walk_*` the undirected weighted graph of nodes and,
+    behind them, chunks; `*_chunks` provenance and `chunk_triples` its reverse; `members` the entities below
+    each community.
+    """
+    spec: dict[str, ArraySpec] = {}
+    for side in ("out", "in"):
+        spec[f"{side}_indptr"] = _ints(np.int64, n_nodes + 1)
+        for payload in ("indices", "relation", "triple"):
+            spec[f"{side}_{payload}"] = _ints(np.int32, n_triples)
+    for name, rows in (
+        ("triple_chunks", n_triples),
+        ("node_chunks", n_nodes),
+        ("chunk_triples", n_chunks),
+        ("members", n_communities),
+    ):
+        spec[f"{name}_indptr"] = _ints(np.int64, rows + 1)
+        spec[name] = _ints(np.int32)
+    spec["walk_indptr"] = _ints(np.int64, n_nodes + n_chunks + 1)
+    spec["walk_indices"] = _ints(np.int32)
+    spec["walk_weights"] = _ints(np.float32)
+    spec["walk_strength"] = _ints(np.float32, n_nodes + n_chunks)
+    spec["alias_source"] = _ints(np.int32)
+    spec["alias_target"] = _ints(np.int32)
+    spec["alias_similarity"] = _ints(np.float32)
+    return spec
+
+
+def vector_spec(n_rows: int, dimension: int) -> dict[str, ArraySpec]:
+    """Return the arrays of a vector file: float16 rows and the 128-bit hashes of their texts."""
+    return {
+        "vectors": ArraySpec(np.dtype(np.float16), 2, length=n_rows, width=dimension),
+        "hashes": ArraySpec(np.dtype(np.uint64), 2, length=n_rows, width=2),
+    }
+
+
+def string_spec(n_nodes: int, n_relations: int, dimension: int) -> dict[str, ArraySpec]:
+    """Return the arrays of `vectors/strings.arrow`: unique names and relation texts, and who bears them."""
+    return {
+        "vectors": ArraySpec(np.dtype(np.float16), 2, width=dimension),
+        "hashes": ArraySpec(np.dtype(np.uint64), 2, width=2),
+        "node_string": _ints(np.int32, n_nodes),
+        "relation_string": _ints(np.int32, n_relations),
+        "string_nodes_indptr": _ints(np.int64),
+        "string_nodes": _ints(np.int32, n_nodes),
+    }

@@ -1,0 +1,243 @@
+"""One question through all routes to evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ytrag_core.config import ROUTES, RetrievalSettings
+from ytrag_core.embedding.encoder import Encoder
+from ytrag_core.errors import QueryError
+from ytrag_core.graph.tables import Provenance
+from ytrag_core.kernels.gather import gather_rows
+from ytrag_core.kernels.half_dot import half_dot
+from ytrag_core.retrieval.evidence import assemble_evidence
+from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
+from ytrag_core.retrieval.mentions import Mention, find_mentions
+from ytrag_core.retrieval.model import Evidence
+from ytrag_core.retrieval.pagerank import seed_mass, walk_from
+from ytrag_core.retrieval.paths import Path, find_paths
+from ytrag_core.retrieval.triples import ScoredTriples, match_triples
+from ytrag_core.retrieval.view import SnapshotView
+
+__all__ = ["Retriever"]
+
+_N_COMMUNITIES = 5
+_N_ALIKE = 8
+_MEMBERS = 512
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Milliseconds by stage."""
+
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.timings_ms[name] = (time.perf_counter() - start) * 1e3
+
+
+class Retriever:
+    """Answers questions from one snapshot; safe to call from many threads.
+
+    Parameters
+    ----------
+    view
+        The snapshot.
+    encoder
+        The encoder that made its vectors.
+    settings
+        The few numbers of retrieval.
+    """
+
+    def __init__(
+        self, view: SnapshotView, encoder: Encoder, settings: RetrievalSettings | None = None
+    ) -> None:
+        self._view = view
+        self._encoder = encoder
+        self._settings = settings or RetrievalSettings()
+
+    def retrieve(
+        self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None
+    ) -> Evidence:
+        """Return the evidence for a question.
+
+        Parameters
+        ----------
+        question
+            In any language the encoder and the names understand.
+        top_k
+            Most passages and most triples.
+        routes
+            Subset of `ytrag_core.config.ROUTES`; all by default.
+
+        Raises
+        ------
+        QueryError
+            The question is empty, `top_k` is below 1 or a route is unknown.
+        """
+        wanted = _checked(question, top_k, routes)
+        clock = _Clock()
+        start = time.perf_counter()
+        with clock.stage("encode"):
+            query = self._encoder.encode_query(question)
+        run = _Run(self._view, self._settings, question, query, wanted, clock)
+        ranked = run.rank(top_k)
+        with clock.stage("evidence"):
+            evidence = assemble_evidence(
+                self._view, question, ranked, run.facts, run.paths, run.communities, top_k, clock.timings_ms
+            )
+        clock.timings_ms["total"] = (time.perf_counter() - start) * 1e3
+        return evidence
+
+
+def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
+    if not question.strip():
+        raise QueryError("the question is empty; ask something")
+    if top_k < 1:
+        raise QueryError(f"top_k is {top_k}; at least 1 is needed")
+    wanted = frozenset(ROUTES if routes is None else routes)
+    unknown = sorted(wanted - set(ROUTES))
+    if unknown or not wanted:
+        raise QueryError(f"routes {unknown or 'none'} arrived; choose from {', '.join(ROUTES)}")
+    return wanted
+
+
+class _Run:
+    """The routes of one question; later ones use what earlier ones found."""
+
+    def __init__(
+        self,
+        view: SnapshotView,
+        settings: RetrievalSettings,
+        question: str,
+        query: NDArray[np.float32],
+        wanted: frozenset[str],
+        clock: _Clock,
+    ) -> None:
+        self._view = view
+        self._settings = settings
+        self._question = question
+        self._query = query
+        self._wanted = wanted
+        self._clock = clock
+        self._found: dict[str, RouteChunks] = {}
+        self.mentions: list[Mention] = []
+        self.facts = ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+        self.paths: list[Path] = []
+        self.communities: list[tuple[int, float]] = []
+
+    def rank(self, k: int) -> RankedChunks:
+        """Run the wanted routes and fuse them."""
+        wanted, clock = self._wanted, self._clock
+        with clock.stage("entity"):
+            self.mentions = find_mentions(self._question, self._view.lexicon, self._settings)
+        if wanted & {"triple", "path", "ppr"}:
+            with clock.stage("triple"):
+                self.facts = match_triples(self._view, self._query, self.mentions)
+        if "path" in wanted:
+            with clock.stage("path"):
+                self.paths = find_paths(self._view, self._query, self._path_seeds(), self._settings)
+        if "community" in wanted:
+            with clock.stage("community"):
+                self.communities = self._nearest_communities()
+        if self._view.n_chunks == 0:
+            return RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
+        return self._rank_chunks(k)
+
+    def _path_seeds(self) -> dict[int, float]:
+        """Return the nodes that paths start at: the question's names, else the ends of its best facts."""
+        seeds: dict[int, float] = {}
+        for mention in self.mentions:
+            for node in mention.nodes[:_N_ALIKE]:
+                seeds[node] = max(seeds.get(node, 0.0), mention.weight)
+        if not seeds:
+            for node in self._view.heads(self.facts.ids[: self._settings.n_facts]).tolist():
+                seeds[node] = 1.0
+        return seeds
+
+    def _nearest_communities(self) -> list[tuple[int, float]]:
+        ids, scores = self._view.community_index.search(self._query, _N_COMMUNITIES)
+        return list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
+
+    def _rank_chunks(self, k: int) -> RankedChunks:
+        settings, view, found = self._settings, self._view, self._found
+        n_candidates = max(settings.n_candidates, k)
+        needs_seeds = "ppr" in self._wanted
+        bm25 = np.empty(0, np.float32)
+        if needs_seeds or "dense" in self._wanted:
+            with self._clock.stage("dense"):
+                rows, scores = view.chunk_index.search(self._query, n_candidates)
+                dense_found = RouteChunks(rows[0], scores[0])
+        if needs_seeds or "bm25" in self._wanted:
+            with self._clock.stage("bm25"):
+                bm25 = view.lexical.scores(self._question)
+                bm25_found = best_chunks(np.arange(view.n_chunks, dtype=np.int32), bm25, n_candidates)
+        walked = np.zeros(0, np.float32)
+        if needs_seeds:
+            with self._clock.stage("ppr"):
+                passages = [(text.rows, text.scores) for text in (dense_found, bm25_found)]
+                mass = seed_mass(view, self.mentions, self.facts, passages, settings)
+                vertices, visits = walk_from(view, mass, settings)
+                is_chunk = vertices >= view.n_nodes
+                walked = np.zeros(view.n_chunks, np.float32)
+                walked[vertices[is_chunk] - view.n_nodes] = visits[is_chunk]
+                reached = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
+                found["ppr"] = best_chunks(reached, visits[is_chunk], 2 * n_candidates)
+        with self._clock.stage("fuse"):
+            if "dense" in self._wanted:
+                found["dense"] = dense_found
+            if "bm25" in self._wanted:
+                found["bm25"] = bm25_found
+            self._graph_chunks(n_candidates)
+            candidates = np.unique(np.concatenate([chunks.rows for chunks in found.values()]))
+            rescored: dict[str, NDArray[np.float32]] = {}
+            if "dense" in found:
+                bits = view.chunk_index.vectors.view(np.uint16)[candidates]
+                rescored["dense"] = half_dot(bits, self._query)
+            if "bm25" in found:
+                rescored["bm25"] = bm25[candidates]
+            if "ppr" in found:
+                rescored["ppr"] = walked[candidates]
+            return fuse(found, rescored, candidates, k, settings)
+
+    def _graph_chunks(self, n_candidates: int) -> None:
+        """Add the passages behind names, triples, paths and communities."""
+        view, found = self._view, self._found
+        if "entity" in self._wanted:
+            weights = {node: m.weight / len(m.nodes) for m in self.mentions for node in m.nodes}
+            found["entity"] = _behind(view.node_chunks, weights, n_candidates)
+        if "triple" in self._wanted:
+            scores = dict(zip(self.facts.ids.tolist(), self.facts.scores.tolist(), strict=True))
+            found["triple"] = _behind(view.triple_chunks, scores, n_candidates)
+        if "path" in self._wanted:
+            scores = {triple: path.score for path in reversed(self.paths) for triple in path.triples}
+            found["path"] = _behind(view.triple_chunks, scores, n_candidates)
+        if "community" in self._wanted:
+            scores = {}
+            for community, score in reversed(self.communities):
+                start, end = view.members.indptr[community : community + 2].tolist()
+                members = view.members.chunks[start : min(end, start + _MEMBERS)].tolist()
+                scores.update(dict.fromkeys(members, score / max(end - start, 1)))
+            found["community"] = _behind(view.node_chunks, scores, n_candidates, add=True)
+
+
+def _behind(
+    provenance: Provenance, scores: Mapping[int, float], k: int, *, add: bool = False
+) -> RouteChunks:
+    """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
+    subjects = np.fromiter(scores, np.int32, len(scores))
+    values = np.fromiter(scores.values(), np.float32, len(scores))
+    positions, owner = gather_rows(provenance.indptr, subjects, 0)
+    rows, inverse = np.unique(provenance.chunks[positions], return_inverse=True)
+    total = np.zeros(rows.shape[0], np.float32)
+    (np.add if add else np.maximum).at(total, inverse, values[owner])
+    return best_chunks(rows, total, k)

@@ -1,0 +1,269 @@
+"""An opened snapshot as retrieval sees it: mapped arrays, names, vectors and indices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ytrag_core.embedding.index import VectorIndex
+from ytrag_core.errors import SnapshotError
+from ytrag_core.graph.tables import CHUNKS, Csr, Provenance
+from ytrag_core.retrieval import layout
+from ytrag_core.retrieval.lexical import LexicalIndex
+from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
+from ytrag_core.storage.snapshot import Snapshot
+
+__all__ = ["PushScratch", "SnapshotView", "Walk"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """The walk graph: nodes, then chunks; see `ytrag_core.kernels.csr.walk_csr`."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    strength: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PushScratch:
+    """Arrays that one walk at a time works in; see `ytrag_core.kernels.ppr.ppr_push`."""
+
+    mass: NDArray[np.float64]
+    queue: NDArray[np.int32]
+    touched: NDArray[np.int32]
+
+
+class SnapshotView:
+    """A snapshot's arrays, mapped when first used and safe to share between threads.
+
+    Parameters
+    ----------
+    snapshot
+        The opened snapshot.
+
+    Raises
+    ------
+    SnapshotError
+        On first use of a part: it is missing, truncated or of another dtype or shape.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        counts = snapshot.manifest.counts
+        self.n_entities = self._count("entities")
+        self.n_nodes = self.n_entities + self._count("attributes")
+        self.n_relations = self._count("relations")
+        self.n_triples = self._count("triples")
+        self.n_chunks = self._count("chunks")
+        self.n_communities = self._count("communities")
+        self.dimension = int(snapshot.manifest.encoder.get("dimension", 0))
+        self.has_sentences = bool(snapshot.manifest.settings.get("sentences")) and counts["triples"] > 0
+        self._idle: list[PushScratch] = []
+        self._lock = threading.RLock()
+
+    def _count(self, name: str) -> int:
+        try:
+            return int(self.snapshot.manifest.counts[name])
+        except KeyError as error:
+            raise SnapshotError(
+                f"{self.snapshot.path / 'manifest.json'} has no count of {name}: build the knowledge base again"
+            ) from error
+
+    @cached_property
+    def _graph(self) -> dict[str, NDArray[Any]]:
+        spec = layout.graph_spec(self.n_nodes, self.n_triples, self.n_chunks, self.n_communities)
+        return self.snapshot.arrays(layout.GRAPH, spec)
+
+    def _csr(self, side: str) -> Csr:
+        return Csr(
+            *(self._graph[f"{side}_{part}"] for part in ("indptr", "indices", "relation", "triple"))
+        )
+
+    def _provenance(self, name: str) -> Provenance:
+        return Provenance(self._graph[f"{name}_indptr"], self._graph[name])
+
+    @cached_property
+    def out(self) -> Csr:
+        """Heads to tails; a triple's id is its position."""
+        return self._csr("out")
+
+    @cached_property
+    def into(self) -> Csr:
+        """Tails to heads."""
+        return self._csr("in")
+
+    @cached_property
+    def triple_chunks(self) -> Provenance:
+        """Triples to the chunks that state them."""
+        return self._provenance("triple_chunks")
+
+    @cached_property
+    def node_chunks(self) -> Provenance:
+        """Nodes to the chunks that mention them."""
+        return self._provenance("node_chunks")
+
+    @cached_property
+    def chunk_triples(self) -> Provenance:
+        """Chunks to the triples that they state."""
+        return self._provenance("chunk_triples")
+
+    @cached_property
+    def members(self) -> Provenance:
+        """Communities to all entities below them."""
+        return self._provenance("members")
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The undirected weighted graph of nodes and chunks."""
+        return Walk(*(self._graph[f"walk_{part}"] for part in ("indptr", "indices", "weights", "strength")))
+
+    @cached_property
+    def aliases(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+        """Alias edges: two nodes and their similarity."""
+        return self._graph["alias_source"], self._graph["alias_target"], self._graph["alias_similarity"]
+
+    def heads(self, triples: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the head of each triple id."""
+        rows = np.searchsorted(self.out.indptr, triples, side="right") - 1
+        return rows.astype(np.int32)
+
+    @cached_property
+    def strings(self) -> dict[str, NDArray[Any]]:
+        """Vectors of names and relation texts, and who bears them."""
+        spec = layout.string_spec(self.n_nodes, self.n_relations, self.dimension)
+        return self.snapshot.arrays(layout.STRING_VECTORS, spec)
+
+    def _vectors(self, path: str, n_rows: int) -> NDArray[np.float16]:
+        vectors: NDArray[np.float16] = self.snapshot.arrays(path, layout.vector_spec(n_rows, self.dimension))[
+            "vectors"
+        ]
+        return vectors
+
+    @cached_property
+    def string_index(self) -> VectorIndex:
+        """Index over names and relation texts."""
+        return VectorIndex.load(self.snapshot.path, "strings", self.strings["vectors"])
+
+    @cached_property
+    def triple_index(self) -> VectorIndex | None:
+        """Index over triples as sentences; None where triples are scored from their parts."""
+        if not self.has_sentences:
+            return None
+        vectors = self._vectors(layout.TRIPLE_VECTORS, self.n_triples)
+        return VectorIndex.load(self.snapshot.path, "triples", vectors)
+
+    @cached_property
+    def chunk_index(self) -> VectorIndex:
+        """Index over passages."""
+        return VectorIndex.load(
+            self.snapshot.path, "chunks", self._vectors(layout.CHUNK_VECTORS, self.n_chunks)
+        )
+
+    @cached_property
+    def community_index(self) -> VectorIndex:
+        """Index over community names and keywords."""
+        return VectorIndex.load(
+            self.snapshot.path, "communities", self._vectors(layout.COMMUNITY_VECTORS, self.n_communities)
+        )
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """Names to nodes."""
+        return Lexicon.from_arrays(self.snapshot.arrays("lexicon.arrow", LEXICON_SPEC))
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over passages."""
+        return LexicalIndex.load(self.snapshot.path / "bm25", self.n_chunks)
+
+    def _column(self, table: str, column: str) -> pa.Array:
+        return self.snapshot.table(table, [column])[column].combine_chunks()
+
+    @cached_property
+    def _names(self) -> tuple[pa.Array, pa.Array]:
+        return self._column("entities", "name"), self._column("attributes", "value")
+
+    @cached_property
+    def _types(self) -> pa.Array:
+        return self._column("entities", "type")
+
+    @cached_property
+    def relation_names(self) -> list[str]:
+        """Display names of relations."""
+        names: list[str] = self._column("relations", "name").to_pylist()
+        return names
+
+    @cached_property
+    def community_names(self) -> list[str]:
+        """Names of communities."""
+        names: list[str] = self._column("communities", "name").to_pylist()
+        return names
+
+    @cached_property
+    def _chunks(self) -> pa.Table:
+        return self.snapshot.table("chunks", ["id", "title", "text"], CHUNKS).combine_chunks()
+
+    @cached_property
+    def chunk_ids(self) -> list[str]:
+        """Ids of all chunks by row."""
+        ids: list[str] = self._chunks["id"].to_pylist()
+        return ids
+
+    def name(self, node: int) -> str:
+        """Return the display name of a node."""
+        entities, attributes = self._names
+        value = entities[node] if node < self.n_entities else attributes[node - self.n_entities]
+        return str(value.as_py())
+
+    def type_of(self, node: int) -> str:
+        """Return the type of a node, empty where none is known."""
+        return str(self._types[node].as_py()) if node < self.n_entities else ""
+
+    def chunk_id(self, row: int) -> str:
+        """Return the id of a chunk."""
+        return str(self._chunks["id"][row].as_py())
+
+    def chunk(self, row: int) -> tuple[str, str, str]:
+        """Return id, title and text of a chunk."""
+        record = self._chunks.slice(row, 1).to_pylist()[0]
+        return record["id"], record["title"], record["text"]
+
+    def is_homonym(self, node: int) -> bool:
+        """Return whether another node bears the same name."""
+        string = int(self.strings["node_string"][node])
+        indptr = self.strings["string_nodes_indptr"]
+        return int(indptr[string + 1] - indptr[string]) > 1
+
+    def with_scratch(self, run: Callable[[PushScratch], T]) -> T:
+        """Call `run` with scratch arrays that no other thread uses meanwhile."""
+        with self._lock:
+            scratch = self._idle.pop() if self._idle else None
+        if scratch is None:
+            n = self.n_nodes + self.n_chunks
+            scratch = PushScratch(np.zeros((n, 2), np.float64), np.empty(n, np.int32), np.empty(n, np.int32))
+        result = run(scratch)
+        with self._lock:
+            self._idle.append(scratch)
+        return result
+
+    def warm(self, parts: Sequence[str] = ("walk", "out", "into", "lexicon", "string_index", "chunk_index")) -> None:
+        """Map what the first question needs."""
+        for part in parts:
+            getattr(self, part)
+
+    @property
+    def folder(self) -> Path:
+        """The snapshot's directory."""
+        return self.snapshot.path
