@@ -16,7 +16,6 @@ from ytrag_core.embedding.index import VectorIndex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pytest_benchmark.fixture import BenchmarkFixture
 
 N_NAMES = 1000
 N_ROWS = 50_000
@@ -39,20 +38,18 @@ def rows() -> NDArray[np.float16]:
     rng = np.random.default_rng(0)
     spread = (1 / np.sqrt(1 + np.arange(384) / 24)).astype(np.float32)
     rows = rng.standard_normal((N_ROWS, 384), dtype=np.float32) * spread
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows.astype(np.float16)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
 
 
 @pytest.fixture(scope="module")
 def questions(rows: NDArray[np.float16]) -> NDArray[np.float32]:
     noise = np.random.default_rng(1).standard_normal((64, 384), dtype=np.float32) * np.float32(0.02)
     queries = rows[:64].astype(np.float32) + noise
-    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    return queries
+    return (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
 
 
 @pytest.mark.parametrize("peer", ["ytrag", "arrival order, batches of 64", "sentence-transformers"])
-def test_encode_names(benchmark: BenchmarkFixture, encoder: Encoder, names: list[str], peer: str) -> None:
+def test_encode_names(benchmark: Any, encoder: Encoder, names: list[str], peer: str) -> None:
     benchmark.group = f"encode names | {N_NAMES}"
     if peer == "sentence-transformers":
         if find_spec("sentence_transformers") is None:
@@ -69,7 +66,7 @@ def test_encode_names(benchmark: BenchmarkFixture, encoder: Encoder, names: list
         benchmark.pedantic(lambda: [one.encode(block) for block in blocks], rounds=3, warmup_rounds=1)
 
 
-def test_encode_query(benchmark: BenchmarkFixture, encoder: Encoder) -> None:
+def test_encode_query(benchmark: Any, encoder: Encoder) -> None:
     benchmark.group = "encode a question | 17 tokens"
     number = iter(range(10**9))
     benchmark.pedantic(
@@ -81,7 +78,7 @@ def test_encode_query(benchmark: BenchmarkFixture, encoder: Encoder) -> None:
 
 @pytest.mark.parametrize("peer", ["ytrag exact", "ytrag graph", "numpy float32", "numpy float16"])
 def test_search_one(
-    benchmark: BenchmarkFixture, rows: NDArray[np.float16], questions: NDArray[np.float32], peer: str
+    benchmark: Any, rows: NDArray[np.float16], questions: NDArray[np.float32], peer: str
 ) -> None:
     benchmark.group = f"nearest 20 of one query | {N_ROWS}"
     wide = rows.astype(np.float32)
@@ -89,7 +86,8 @@ def test_search_one(
     n_asked = iter(range(10**9))
 
     def question() -> NDArray[np.float32]:
-        return questions[next(n_asked) % len(questions)]
+        asked: NDArray[np.float32] = questions[next(n_asked) % len(questions)]
+        return asked
 
     if peer.startswith("ytrag"):
         exact_below = 10**9 if peer == "ytrag exact" else 1000

@@ -72,8 +72,8 @@ def test_ids_of_files_are_stable_and_unique() -> None:
     chunks = chunk_document(document(text), WORDS, max_tokens=12)
     assert len({chunk.text for chunk in chunks}) == 1
     assert len({chunk.id for chunk in chunks}) == len(chunks) == 6
-    moved = chunk_document(document("A new opening of some twelve words stands here now, you see.\n\n" + text), WORDS,
-                           max_tokens=14)  # fmt: skip
+    opening = "A new opening of some twelve words stands here now, you see.\n\n"
+    moved = chunk_document(document(opening + text), WORDS, max_tokens=14)
     assert chunks[0].id in {chunk.id for chunk in moved}
     other = chunk_document(document(text, name="other"), WORDS, max_tokens=12)
     assert not {chunk.id for chunk in chunks} & {chunk.id for chunk in other}

@@ -120,7 +120,7 @@ def test_chinese_biography() -> None:
     assert "莫雷诺" not in found
     assert ("伊莎贝尔·莫雷诺", "毕业于", "北京大学") in extraction.triples
     assert ("伊莎贝尔·莫雷诺", "后来移居", "上海市") in extraction.triples
-    assert ("伊莎贝尔·莫雷诺", "时间", "1921年5月3日") in extraction.attributes
+    assert ("伊莎贝尔·莫雷诺", "作家", "1921年5月3日") in extraction.attributes
 
 
 def test_chinese_lines_broken_in_a_word_are_joined() -> None:

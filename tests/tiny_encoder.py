@@ -29,7 +29,8 @@ def tiny_weights(seed: int = 0) -> Weights:
     rng = np.random.default_rng(seed)
 
     def draw(*shape: int) -> NDArray[np.float32]:
-        return rng.standard_normal(shape).astype(np.float16).astype(np.float32)
+        drawn: NDArray[np.float32] = rng.standard_normal(shape).astype(np.float16).astype(np.float32)
+        return drawn
 
     weights = {
         "embeddings.word_embeddings.weight": draw(len(WORDS), HIDDEN),
@@ -88,7 +89,8 @@ def forward(weights: Weights, ids: list[int]) -> NDArray[np.float64]:
         inner = np.vectorize(lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2)(inner)
         states = norm(states + linear(inner, f"{root}.output.dense"), f"{root}.output.LayerNorm")
     mean: NDArray[np.float64] = states.mean(axis=0)
-    return mean / math.sqrt(float((mean**2).sum()))
+    mean /= math.sqrt(float((mean**2).sum()))
+    return mean
 
 
 def write_safetensors(path: Path, weights: Weights, prefix: str = "") -> None:

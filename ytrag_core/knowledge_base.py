@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +16,8 @@ from ytrag_core.retrieval.view import SnapshotView
 from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ytrag_core.agent.llm import LanguageModel
     from ytrag_core.agent.model import Answer
     from ytrag_core.retrieval.model import Evidence
@@ -86,7 +87,7 @@ class KnowledgeBase:
         made_by = snapshot.manifest.encoder.get("fingerprint")
         if made_by != encoder.fingerprint:
             raise ModelError(
-                f"the vectors of {root} were made by {made_by!r}, and the encoder is {encoder.fingerprint!r}; "
+                f"the vectors of {root} were made by {made_by!r}, the encoder is {encoder.fingerprint!r}; "
                 "open it with that encoder, or build it again"
             )
         return cls(root, SnapshotView(snapshot), encoder, settings)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Chunk", "Document", "Problem"]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text with its origin.
+    r"""One text with its origin.
 
     Attributes
     ----------

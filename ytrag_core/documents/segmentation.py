@@ -10,7 +10,7 @@ from typing import Any
 
 import platformdirs
 
-__all__ = ["chinese_share", "chinese_tokens", "word_count"]
+__all__ = ["chinese_share", "chinese_tokens", "search_words", "word_count"]
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -43,6 +43,18 @@ def chinese_tokens(text: str) -> list[tuple[str, str]]:
         the hidden Markov model that would join them is slow and invents words.
     """
     return [(pair.word, pair.flag) for pair in _tagger().cut(text, HMM=False)]
+
+
+def search_words(text: str) -> list[str]:
+    """Return the words of a Chinese text for a search index: long words and the shorter ones inside them.
+
+    Parameters
+    ----------
+    text
+        Chinese characters.
+    """
+    words: list[str] = _tagger().tokenizer.lcut_for_search(text, HMM=False)
+    return words
 
 
 def word_count(word: str) -> int:

@@ -62,7 +62,7 @@ class _Extractor:
                 self.triples[self.title, ALIAS, self.base] = None
             self._learn(self.base, self.title)
         for start, end in split_sentences(self.text):
-            self._read(start, find_chinese_mentions(self.text, start, end, self.base))
+            self._read(start, find_chinese_mentions(self.text, start, end, self._known()))
         return Extraction(
             chunk_id=self.chunk.id,
             entities=tuple(self.entities.values()),
@@ -89,7 +89,12 @@ class _Extractor:
         elif len(full) == 3 and name != self.title:
             self.short.setdefault(full[1:], name)
 
+    def _known(self) -> list[str]:
+        return [name for name in {self.base, *self.short} if len(name) > 1]
+
     def _resolve(self, mention: Mention) -> str:
+        if mention.name.lower() == self.base.lower():
+            return self.title
         return self.short.get(mention.name, mention.name)
 
     def _read(self, start: int, mentions: list[Mention]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ytrag_core.documents.segmentation import chinese_tokens, word_count
 from ytrag_core.extraction.chinese_words import (
@@ -19,6 +20,9 @@ from ytrag_core.extraction.chinese_words import (
     TRANSLITERATION,
 )
 from ytrag_core.extraction.mentions import Mention
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["find_chinese_mentions"]
 
@@ -55,6 +59,7 @@ _JOINS_LEFT = frozenset(
     {"n", "ns", "nz", "nr", "nrt", "nt", "j", "b", "vn", "eng", "nrfg", "s", "f", "ng", "l", "an"}
 )
 _PROPER = frozenset({"ns", "nz", "nr", "nrt", "nt", "nrfg", "j"})
+_BEFORE_PLACES = ("生于", "位于", "居于", "移居", "前往", "抵达", "迁往", "定居")
 _LONGEST = 14
 _RARE = 8
 _COMMON = 300
@@ -62,7 +67,7 @@ _COMMON = 300
 Token = tuple[int, str, str]
 
 
-def find_chinese_mentions(text: str, start: int, end: int, title: str) -> list[Mention]:
+def find_chinese_mentions(text: str, start: int, end: int, known: Sequence[str]) -> list[Mention]:
     """Return what a sentence names, in order and without overlap.
 
     Parameters
@@ -71,15 +76,15 @@ def find_chinese_mentions(text: str, start: int, end: int, title: str) -> list[M
         The chunk.
     start, end
         The sentence's offsets.
-    title
-        The chunk's title, found wherever it stands; may be empty.
+    known
+        Names to find wherever they stand: the title, and short forms of persons met before.
 
     Returns
     -------
     list of Mention
         `kind` is `date`, `quantity`, or a type of the Chinese seed schema, empty where unknown.
     """
-    mentions = _marked(text, start, end, title)
+    mentions = _marked(text, start, end, known)
     free = start
     tokens: list[Token] = []
     for mention in (*mentions, Mention(end, end, "", "")):
@@ -94,12 +99,15 @@ def find_chinese_mentions(text: str, start: int, end: int, title: str) -> list[M
     return mentions
 
 
-def _marked(text: str, start: int, end: int, title: str) -> list[Mention]:
+def _marked(text: str, start: int, end: int, known: Sequence[str]) -> list[Mention]:
     found: list[Mention] = []
-    body = rf"(?<![{_DOTS}]){re.escape(title)}(?![{_DOTS}])"
-    pattern = re.compile(body, re.IGNORECASE) if len(title) > 1 else None
-    spans = [match.span() for match in pattern.finditer(text, start, end)] if pattern else []
-    found.extend(Mention(first, last, title, "") for first, last in spans)
+    spans: list[tuple[int, int]] = []
+    if known:
+        longest_first = sorted(known, key=len, reverse=True)
+        body = "|".join(map(re.escape, longest_first))
+        for match in re.finditer(rf"(?<![{_DOTS}])(?:{body})(?![{_DOTS}])", text[start:end], re.IGNORECASE):
+            spans.append((start + match.start(), start + match.end()))
+            found.append(Mention(*spans[-1], match[0], ""))
     for match in _MARKED.finditer(text, start, end):
         group = match.lastgroup or ""
         name = match[group].strip(" .,'’-")
@@ -121,12 +129,14 @@ def _dictionary_names(text: str, tokens: list[Token]) -> list[Mention]:
         if not size:
             size, kind = _ended_name(tokens, i)
         if not size:
-            size, kind = _known_name(tokens, i)
+            size, kind = _known_name(text, tokens, i)
         if not size:
             size, kind = _person(text, tokens, i)
         if not size:
             i += 1
             continue
+        if kind == "人物" and i and tokens[i - 1][1].endswith(_BEFORE_PLACES):
+            kind = "地点"
         start, last = tokens[i][0], tokens[i + size - 1]
         stop = last[0] + len(last[1])
         found.append(Mention(start, stop, text[start:stop], kind))
@@ -169,7 +179,7 @@ def _ended_name(tokens: list[Token], i: int) -> tuple[int, str]:
     return best
 
 
-def _known_name(tokens: list[Token], i: int) -> tuple[int, str]:
+def _known_name(text: str, tokens: list[Token], i: int) -> tuple[int, str]:
     _, word, flag = tokens[i]
     if len(word) < 2 or word in NO_NAMES:
         return 0, ""
@@ -180,11 +190,22 @@ def _known_name(tokens: list[Token], i: int) -> tuple[int, str]:
     if flag == "nz" and (word_count(word) < _COMMON or word.endswith("教")):
         return 1, _end_kind(word)
     is_person = flag in {"nr", "nrt", "nrfg"} and (word[0] in SURNAMES or word[:2] in DOUBLE_SURNAMES)
-    if is_person and len(word) <= 4 and (len(word) < 3 or word_count(word) > _RARE):
-        return 1, "人物"
+    if is_person and len(word) <= 4 and _is_whole(word):
+        following = tokens[i + 1][1] if i + 1 < len(tokens) else ""
+        is_longer = (
+            len(word) == 2 and len(following) == 1 and following not in NO_GIVEN and "一" <= following <= "龥"
+        )
+        n_word = text.count(word) if is_longer else 0
+        return (2 if n_word > 1 and text.count(word + following) == n_word else 1), "人物"
     if flag == "nrt" and len(word) > 2 and TRANSLITERATION.issuperset(word):
         return 1, "人物"
     return 0, ""
+
+
+def _is_whole(word: str) -> bool:
+    """Tell a person the dictionary knows from its noise: a shorter name with a character too many."""
+    n_word = word_count(word)
+    return len(word) < 3 or n_word > _RARE or word_count(word[:2]) <= n_word
 
 
 def _end_kind(word: str) -> str:
@@ -202,7 +223,7 @@ def _person(text: str, tokens: list[Token], i: int) -> tuple[int, str]:
         if len(given) < n_given or not joined or not NO_GIVEN.isdisjoint(joined):
             continue
         is_word = len(joined) > n_given
-        if is_word and (n_given > 1 or len(joined) > 2 or tokens[i + 1][2] in _PROPER):
+        if is_word and (n_given > 1 or len(joined) > 2 or tokens[i + 1][2] in _PROPER - {"nr", "nrt"}):
             continue
         name = word + joined
         if name in NO_NAMES:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ytrag_core.errors import GraphFormatError
-from ytrag_core.extraction.model import Extraction
 from ytrag_core.graph.literals import is_literal
 from ytrag_core.graph.normalise import entity_key, relation_key
 from ytrag_core.graph.resolve import ResolvedForms, resolve_forms
@@ -24,6 +22,13 @@ from ytrag_core.graph.tables import (
     Provenance,
     build_csr,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.extraction.model import Extraction
 
 __all__ = ["NodeColumns", "assemble_graph", "graph_from_triples", "provenance"]
 
@@ -244,7 +249,17 @@ def graph_from_triples(
         schema=TRIPLES,
     )
     return GraphTables(
-        entities, attributes, relation_table, triples, heads, rels, tails, out, into, triple_chunks, node_chunks
+        entities,
+        attributes,
+        relation_table,
+        triples,
+        heads,
+        rels,
+        tails,
+        out,
+        into,
+        triple_chunks,
+        node_chunks,
     )
 
 
@@ -284,7 +299,11 @@ def _unique_triples(
     """Return positions of the distinct triples sorted by (head, tail, relation), and each input's row."""
     if not head.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    for name, ids, limit in (("head", head, n_nodes), ("tail", tail, n_nodes), ("relation", relation, n_relations)):
+    for name, ids, limit in (
+        ("head", head, n_nodes),
+        ("tail", tail, n_nodes),
+        ("relation", relation, n_relations),
+    ):
         low, high = int(ids.min()), int(ids.max())
         if low < 0 or high >= limit:
             raise GraphFormatError(f"{name} ids run from {low} to {high}; they must lie in 0..{limit - 1}")

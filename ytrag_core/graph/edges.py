@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from ytrag_core.documents.model import Problem
 from ytrag_core.errors import GraphFormatError
 from ytrag_core.graph.assemble import NodeColumns, graph_from_triples
 from ytrag_core.graph.normalise import entity_key, relation_key
 from ytrag_core.graph.resolve import resolve_forms
-from ytrag_core.graph.tables import GraphTables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.graph.tables import GraphTables
 
 __all__ = ["EdgeSource", "read_edges"]
 
@@ -135,7 +140,9 @@ def _read_nodes(path: Path, problems: list[Problem]) -> tuple[NodeColumns, pa.Ar
     if repeated.any():
         again = sorted_ids.filter(pa.array(repeated)).slice(0, _EXAMPLES).to_pylist()
         problems.append(
-            Problem(str(path), f"{int(repeated.sum())} nodes repeat an id (such as {again}); the first counts")
+            Problem(
+                str(path), f"{int(repeated.sum())} nodes repeat an id (such as {again}); the first counts"
+            )
         )
         sorted_columns = sorted_columns.filter(pa.array(~repeated))
         sorted_ids = sorted_columns["id"].combine_chunks()

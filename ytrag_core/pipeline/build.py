@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from ytrag_core.config import BuildSettings
-from ytrag_core.documents.model import Problem
-from ytrag_core.embedding.encoder import Encoder
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.graph.tables import ENTITIES, GraphTables
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
@@ -28,10 +23,19 @@ from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
-from ytrag_core.storage.snapshot import SnapshotWriter
 from ytrag_core.storage.tables import write_table
 from ytrag_core.tree.build import build_tree
-from ytrag_core.tree.model import KnowledgeTree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.config import BuildSettings
+    from ytrag_core.documents.model import Problem
+    from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.storage.snapshot import SnapshotWriter
+    from ytrag_core.tree.model import KnowledgeTree
 
 __all__ = ["COMMUNITIES", "Content", "build_snapshot"]
 
@@ -239,7 +243,11 @@ def _write_vectors(
     )
     index = VectorIndex.build(vectors.strings.vectors, progress=recorder.callback("vector index"))
     index.save(writer.path, "strings")
-    for name, rows in (("triples", vectors.triples), ("chunks", vectors.chunks), ("communities", communities)):
+    for name, rows in (
+        ("triples", vectors.triples),
+        ("chunks", vectors.chunks),
+        ("communities", communities),
+    ):
         if rows is not None:
             write_arrays(_path(writer, f"vectors/{name}.arrow"), rows.arrays())
             VectorIndex.build(rows.vectors).save(writer.path, name)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ytrag_core.documents.model import Problem
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
-__all__ = ["BuildReport", "Progress", "Stage", "StageRecorder", "no_progress", "peak_rss_mb"]
+    from ytrag_core.documents.model import Problem
+
+__all__ = ["BuildReport", "Progress", "RunningStage", "Stage", "StageRecorder", "no_progress", "peak_rss_mb"]
 
 
 class Progress(Protocol):
@@ -74,7 +76,7 @@ def peak_rss_mb() -> float:
 
 
 @dataclass(slots=True)
-class _Running:
+class RunningStage:
     """A stage under way; whoever runs it sets `items`."""
 
     items: int = 0
@@ -88,9 +90,9 @@ class StageRecorder:
     stages: list[Stage] = field(default_factory=list)
 
     @contextmanager
-    def stage(self, name: str, items: int = 0) -> Iterator[_Running]:
+    def stage(self, name: str, items: int = 0) -> Iterator[RunningStage]:
         """Time the body as stage `name`; the body may correct `items`."""
-        running = _Running(items)
+        running = RunningStage(items)
         self.progress(name, 0, items or None)
         start = time.perf_counter()
         yield running

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from ytrag_core.config import BuildSettings
 from ytrag_core.documents.chunking import chunk_document, whole_chunk
 from ytrag_core.documents.model import Chunk, Document, Problem
 from ytrag_core.documents.read import read_documents
-from ytrag_core.embedding.encoder import Encoder
 from ytrag_core.errors import ConfigError, DocumentError
 from ytrag_core.extraction.codec import extraction_from_json, extraction_to_json
 from ytrag_core.extraction.model import Extraction
@@ -26,15 +22,24 @@ from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content, build_snapshot
-from ytrag_core.pipeline.report import BuildReport, StageRecorder
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from ytrag_core.config import BuildSettings
+    from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.pipeline.report import BuildReport, RunningStage, StageRecorder
 
 __all__ = ["build_from_documents", "build_from_edges", "build_from_openie"]
 
 _RECORDED = "recorded"
-_OFFLINE = f"offline-{EXTRACTOR_VERSION}"
+_OFFLINE = EXTRACTOR_VERSION
 _BATCH = 256
+
+T = TypeVar("T")
 
 
 def build_from_documents(
@@ -57,14 +62,14 @@ def build_from_documents(
     with SnapshotWriter(root) as writer:
         _refuse_other(root, writer.previous, "documents")
         with recorder.stage("read") as stage:
-            known = writer.meta.document_hashes()
-            for document in _documents(paths, problems):
-                stage.items += 1
-                recorder.progress("read", stage.items, None)
-                row = _document_row(document, f"chunks of {settings.max_tokens}")
-                if known.get(document.id) != row.sha256:
-                    chunks = chunk_document(document, encoder.tokenizer, max_tokens=settings.max_tokens)
-                    _store(writer.meta, row, chunks)
+            documents = _counted(_documents(paths, problems), stage, recorder)
+            _store(
+                writer.meta,
+                documents,
+                f"chunks of {settings.max_tokens}",
+                lambda document: chunk_document(document, encoder.tokenizer, max_tokens=settings.max_tokens),
+                problems,
+            )
         with recorder.stage("extract") as stage:
             stage.items = _extract_missing(writer.meta, recorder)
         content = _stored_content(writer.meta, writer.previous, paths, "documents", problems, recorder)
@@ -87,10 +92,9 @@ def build_from_openie(
         _refuse_other(root, writer.previous, "documents")
         with recorder.stage("read") as stage:
             source = read_openie(folder)
+            problems = list(source.problems)
             stage.items = len(source.documents)
-            for document in source.documents:
-                chunk = whole_chunk(document)
-                _store(writer.meta, _document_row(document, "whole"), [chunk])
+            _store(writer.meta, source.documents, "whole", lambda document: [whole_chunk(document)], problems)
             writer.meta.put_extractions(
                 _RECORDED,
                 (
@@ -101,9 +105,7 @@ def build_from_openie(
                     for document in source.documents
                 ),
             )
-        content = _stored_content(
-            writer.meta, writer.previous, [folder], "openie", source.problems, recorder
-        )
+        content = _stored_content(writer.meta, writer.previous, [folder], "openie", problems, recorder)
         return build_snapshot(writer, content, encoder, settings, recorder)
 
 
@@ -132,10 +134,11 @@ def build_from_edges(
             stage.items = source.graph.n_triples
             origin = {"format": "edges", "path": str(folder), "sha256": _folder_hash(folder)}
         if writer.previous is not None and not replace:
-            before = writer.previous.manifest.sources
+            before = _sources(writer.previous)
             if [entry.get("sha256") for entry in before] != [origin["sha256"]]:
+                held = ", ".join(repr(entry.get("path")) for entry in before)
                 raise ConfigError(
-                    f"{root} holds another graph, from {before[0].get('path')!r}; import into a new directory, "
+                    f"{root} holds another graph, from {held}; import into a new directory, "
                     "or replace it with --replace"
                 )
         content = Content(
@@ -144,11 +147,17 @@ def build_from_edges(
         return build_snapshot(writer, content, encoder, settings, recorder)
 
 
+def _sources(previous: Snapshot | None) -> list[dict[str, Any]]:
+    """Return where the content of the live snapshot came from."""
+    entries = previous.manifest.sources if previous is not None else []
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
 def _refuse_other(root: Path, previous: Snapshot | None, wanted: str) -> None:
     """Refuse to mix documents with a graph whose identities are its own."""
     if previous is None:
         return
-    held = "edges" if any(entry.get("format") == "edges" for entry in previous.manifest.sources) else "documents"
+    held = "edges" if any(entry.get("format") == "edges" for entry in _sources(previous)) else "documents"
     if held != wanted:
         raise ConfigError(
             f"{root} holds {'an imported graph' if held == 'edges' else 'documents'}, and "
@@ -198,20 +207,56 @@ def _document_row(document: Document, chunked: str) -> DocumentRow:
     )
 
 
-def _store(meta: MetaStore, row: DocumentRow, chunks: Iterable[Chunk]) -> None:
-    meta.put_documents([row])
-    meta.put_chunks(
-        ChunkRow(
-            id=chunk.id,
-            document_id=chunk.document_id,
-            position=position,
-            title=chunk.title,
-            text=chunk.text,
-            start=chunk.start,
-            end=chunk.end,
-            sha256=_sha256(chunk.title, chunk.text),
-        )
-        for position, chunk in enumerate(chunks)
+def _counted(
+    documents: Iterable[Document], stage: RunningStage, recorder: StageRecorder
+) -> Iterator[Document]:
+    for document in documents:
+        stage.items += 1
+        recorder.progress("read", stage.items, None)
+        yield document
+
+
+def _store(
+    meta: MetaStore,
+    documents: Iterable[Document],
+    chunked: str,
+    chunk: Callable[[Document], Sequence[Chunk]],
+    problems: list[Problem],
+) -> None:
+    """Store documents that are new or changed, with their chunks; one that cannot be stored is a problem."""
+    known = meta.document_hashes()
+    for batch in _batches(documents):
+        changed = []
+        for document in batch:
+            row = _document_row(document, chunked)
+            if known.get(row.id) != row.sha256:
+                changed.append((row, [_chunk_row(*item) for item in enumerate(chunk(document))]))
+        try:
+            _put(meta, changed)
+        except DocumentError:
+            for row, passages in changed:
+                try:
+                    _put(meta, [(row, passages)])
+                except DocumentError as error:
+                    meta.delete_documents([row.id])
+                    problems.append(Problem(row.source, str(error)))
+
+
+def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, Sequence[ChunkRow]]]) -> None:
+    meta.put_documents(row for row, _ in changed)
+    meta.put_chunks(passage for _, passages in changed for passage in passages)
+
+
+def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
+    return ChunkRow(
+        id=chunk.id,
+        document_id=chunk.document_id,
+        position=position,
+        title=chunk.title,
+        text=chunk.text,
+        start=chunk.start,
+        end=chunk.end,
+        sha256=_sha256(chunk.title, chunk.text, "first" if chunk.start == 0 else "later"),
     )
 
 
@@ -219,7 +264,7 @@ def _recorded_key(chunk_id: str, title: str, text: str) -> str:
     return _sha256(_RECORDED, chunk_id, title, text)
 
 
-def _batches(rows: Iterable[ChunkRow]) -> Iterator[list[ChunkRow]]:
+def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
     iterator = iter(rows)
     while batch := list(islice(iterator, _BATCH)):
         yield batch
@@ -297,7 +342,10 @@ def _stored_content(
             [document.title for document in documents],
             [document.source for document in documents],
             counts.astype(np.int32),
-            [json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True) for document in documents],
+            [
+                json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
+                for document in documents
+            ],
         ],
         schema=DOCUMENTS,
     )
@@ -312,7 +360,7 @@ def _stored_content(
         ],
         schema=CHUNKS,
     )
-    before: list[dict[str, Any]] = list(previous.manifest.sources) if previous is not None else []
+    before = _sources(previous)
     entries = [{"format": source_format, "path": str(path)} for path in paths]
     sources = [*before, *(entry for entry in entries if entry not in before)]
     return Content(graph, document_table, chunk_table, sources, problems)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from ytrag_core.embedding.encoder import Encoder
 from ytrag_core.embedding.reuse import KnownVectors, encode_unique, text_hashes
 from ytrag_core.errors import SnapshotError
 from ytrag_core.graph.normalise import relation_text
-from ytrag_core.graph.tables import GraphTables
 from ytrag_core.retrieval import layout
-from ytrag_core.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.graph.tables import GraphTables
+    from ytrag_core.storage.snapshot import Snapshot
 
 __all__ = ["StringTable", "TextEncoder", "TextVectors", "string_table", "triple_sentences"]
 
@@ -108,9 +113,7 @@ class TextEncoder:
         self.n_encoded = 0
         self.n_reused = 0
 
-    def encode(
-        self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
-    ) -> TextVectors:
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> TextVectors:
         """Return the rows of texts, repeats allowed."""
         first: dict[str, int] = {}
         rows = np.fromiter((first.setdefault(text, len(first)) for text in texts), np.int64, len(texts))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.retrieval.fusion import RankedChunks
 from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, TripleHit
-from ytrag_core.retrieval.paths import Path
-from ytrag_core.retrieval.triples import ScoredTriples
-from ytrag_core.retrieval.view import SnapshotView
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ytrag_core.retrieval.fusion import RankedChunks
+    from ytrag_core.retrieval.paths import Path
+    from ytrag_core.retrieval.triples import ScoredTriples
+    from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["assemble_evidence"]
 
 _DIGITS = 6
+_LOOKED_AT = 8
 
 
 def assemble_evidence(
@@ -25,9 +30,8 @@ def assemble_evidence(
     paths: Sequence[Path],
     communities: Sequence[tuple[int, float]],
     top_k: int,
-    timings_ms: Mapping[str, float],
 ) -> Evidence:
-    """Return evidence with names in place of ids; see `ytrag_core.retrieval.model`."""
+    """Return evidence with names in place of ids, its timings still empty."""
     chunks = []
     for row, score, routes in zip(ranked.rows.tolist(), ranked.scores.tolist(), ranked.routes, strict=True):
         chunk_id, title, text = view.chunk(row)
@@ -50,7 +54,7 @@ def assemble_evidence(
             )
             for path in paths
         ),
-        timings_ms=timings_ms,
+        timings_ms={},
     )
 
 
@@ -77,9 +81,11 @@ def _hint(view: SnapshotView, node: int, beside: int) -> str:
     parts = [view.type_of(node)]
     for csr in (view.out, view.into):
         start, end = csr.indptr[node : node + 2].tolist()
-        neighbours = [other for other in csr.indices[start : min(end, start + 8)].tolist() if other != beside]
-        if neighbours:
-            relation = view.relation_names[int(csr.relation[start])] if csr is view.out else ""
-            parts.append(f"{relation} {view.name(neighbours[0])}".strip())
-            break
-    return ", ".join(part for part in parts if part)
+        for position in range(start, min(end, start + _LOOKED_AT)):
+            neighbour = int(csr.indices[position])
+            if neighbour not in (node, beside):
+                relation = view.relation_names[int(csr.relation[position])]
+                here, there = ("", view.name(neighbour)) if csr is view.out else (view.name(neighbour), "")
+                parts.append(f"{here} {relation} {there}".strip())
+                return ", ".join(part for part in parts if part)
+    return parts[0]

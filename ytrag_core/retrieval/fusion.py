@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ytrag_core.config import RetrievalSettings
 from ytrag_core.kernels.topk import top_k
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.config import RetrievalSettings
 
 __all__ = ["RankedChunks", "RouteChunks", "best_chunks", "fuse"]
 

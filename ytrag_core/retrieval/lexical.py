@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import unicodedata
-import warnings
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import bm25s
 import numpy as np
 from bm25s.stopwords import STOPWORDS_EN
-from numpy.typing import NDArray
+
+from ytrag_core.documents.segmentation import search_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 __all__ = ["LexicalIndex", "lexical_tokens"]
 
@@ -23,24 +26,13 @@ _HAS_CJK = re.compile(rf"[{_CJK}]")
 _STOP = frozenset(STOPWORDS_EN)
 
 
-@lru_cache(maxsize=1)
-def _segmenter() -> Callable[[str], list[str]]:
-    """Return jieba's search-mode segmenter; its import warns and its first use prints, so both are hushed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import jieba
-    jieba.setLogLevel(logging.WARNING)
-    segment: Callable[[str], list[str]] = jieba.lcut_for_search
-    return segment
-
-
 def lexical_tokens(text: str) -> list[str]:
     """Return index terms: case-folded words of two letters or more without stop words, and Chinese words."""
     words: list[str] = []
     for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text).casefold()):
         token = match.group()
         if _HAS_CJK.match(token):
-            words.extend(_segmenter()(token))
+            words.extend(search_words(token))
         elif token not in _STOP:
             words.append(token)
     return words
@@ -62,7 +54,9 @@ class LexicalIndex:
         self.n_documents = n_documents
 
     @classmethod
-    def build(cls, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None) -> LexicalIndex:
+    def build(
+        cls, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+    ) -> LexicalIndex:
         """Index texts; their positions are the document ids."""
         tokens = []
         for position, text in enumerate(texts):

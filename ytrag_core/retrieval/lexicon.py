@@ -10,15 +10,18 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ytrag_core.storage.arrays import ArraySpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 __all__ = ["LEXICON_SPEC", "Lexicon", "NameMatch", "Unit", "build_lexicon", "name_form", "split_units"]
 
@@ -198,7 +201,9 @@ class Lexicon:
         hashes = np.fromiter(map(_hash, units), np.uint64, len(units))
         rows = np.searchsorted(self.unit_hash, hashes)
         counts = [
-            int(self.unit_texts[row]) if row < self.unit_hash.shape[0] and self.unit_hash[row] == hashed else 0
+            int(self.unit_texts[row])
+            if row < self.unit_hash.shape[0] and self.unit_hash[row] == hashed
+            else 0
             for row, hashed in zip(rows.tolist(), hashes, strict=True)
         ]
         return math.log(1.0 + self.n_texts / (1.0 + min(counts, default=0)))
@@ -221,7 +226,11 @@ class Lexicon:
         ]
         forms = [name_form(units[start:end]) for start, end in spans]
         found = self._nodes(np.fromiter(map(_hash, forms), np.uint64, len(forms)))
-        hits = [(end - start, start, end, nodes) for (start, end), nodes in zip(spans, found, strict=True) if nodes]
+        hits = [
+            (end - start, start, end, nodes)
+            for (start, end), nodes in zip(spans, found, strict=True)
+            if nodes
+        ]
         taken = [False] * len(units)
         matches: list[NameMatch] = []
         for _, start, end, nodes in sorted(hits, key=lambda hit: (-hit[0], hit[1])):

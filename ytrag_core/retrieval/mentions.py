@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ytrag_core.config import RetrievalSettings
-from ytrag_core.retrieval.lexicon import Lexicon
+if TYPE_CHECKING:
+    from ytrag_core.config import RetrievalSettings
+    from ytrag_core.retrieval.lexicon import Lexicon
 
 __all__ = ["Mention", "find_mentions"]
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ytrag_core.config import RetrievalSettings
 from ytrag_core.kernels.ppr import ppr_push
-from ytrag_core.retrieval.mentions import Mention
-from ytrag_core.retrieval.triples import ScoredTriples
-from ytrag_core.retrieval.view import PushScratch, SnapshotView
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.config import RetrievalSettings
+    from ytrag_core.retrieval.mentions import Mention
+    from ytrag_core.retrieval.triples import ScoredTriples
+    from ytrag_core.retrieval.view import PushScratch, SnapshotView
 
 __all__ = ["seed_mass", "walk_from"]
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ytrag_core.config import RetrievalSettings
 from ytrag_core.kernels.topk import top_k
 from ytrag_core.retrieval.triples import incident_triples, triple_scores, triple_vectors
-from ytrag_core.retrieval.view import SnapshotView
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.config import RetrievalSettings
+    from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["Path", "find_paths"]
 

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ytrag_core.config import ROUTES, RetrievalSettings
-from ytrag_core.embedding.encoder import Encoder
 from ytrag_core.errors import QueryError
-from ytrag_core.graph.tables import Provenance
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
 from ytrag_core.retrieval.mentions import Mention, find_mentions
-from ytrag_core.retrieval.model import Evidence
 from ytrag_core.retrieval.pagerank import seed_mass, walk_from
 from ytrag_core.retrieval.paths import Path, find_paths
 from ytrag_core.retrieval.triples import ScoredTriples, match_triples
-from ytrag_core.retrieval.view import SnapshotView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.graph.tables import Provenance
+    from ytrag_core.retrieval.model import Evidence
+    from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["Retriever"]
 
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
+_LEAST_SEED = 0.1
 _MEMBERS = 512
 
 
@@ -65,9 +71,7 @@ class Retriever:
         self._encoder = encoder
         self._settings = settings or RetrievalSettings()
 
-    def retrieve(
-        self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None
-    ) -> Evidence:
+    def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
         """Return the evidence for a question.
 
         Parameters
@@ -93,10 +97,10 @@ class Retriever:
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
-                self._view, question, ranked, run.facts, run.paths, run.communities, top_k, clock.timings_ms
+                self._view, question, ranked, run.facts, run.paths, run.communities, top_k
             )
-        clock.timings_ms["total"] = (time.perf_counter() - start) * 1e3
-        return evidence
+        total = (time.perf_counter() - start) * 1e3
+        return replace(evidence, timings_ms={**clock.timings_ms, "total": total})
 
 
 def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
@@ -156,8 +160,9 @@ class _Run:
     def _path_seeds(self) -> dict[int, float]:
         """Return the nodes that paths start at: the question's names, else the ends of its best facts."""
         seeds: dict[int, float] = {}
+        least = _LEAST_SEED * max((mention.weight for mention in self.mentions), default=0.0)
         for mention in self.mentions:
-            for node in mention.nodes[:_N_ALIKE]:
+            for node in mention.nodes[:_N_ALIKE] if mention.weight >= least else ():
                 seeds[node] = max(seeds.get(node, 0.0), mention.weight)
         if not seeds:
             for node in self._view.heads(self.facts.ids[: self._settings.n_facts]).tolist():
@@ -169,45 +174,51 @@ class _Run:
         return list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
 
     def _rank_chunks(self, k: int) -> RankedChunks:
-        settings, view, found = self._settings, self._view, self._found
-        n_candidates = max(settings.n_candidates, k)
-        needs_seeds = "ppr" in self._wanted
-        bm25 = np.empty(0, np.float32)
-        if needs_seeds or "dense" in self._wanted:
-            with self._clock.stage("dense"):
-                rows, scores = view.chunk_index.search(self._query, n_candidates)
-                dense_found = RouteChunks(rows[0], scores[0])
-        if needs_seeds or "bm25" in self._wanted:
-            with self._clock.stage("bm25"):
-                bm25 = view.lexical.scores(self._question)
-                bm25_found = best_chunks(np.arange(view.n_chunks, dtype=np.int32), bm25, n_candidates)
-        walked = np.zeros(0, np.float32)
-        if needs_seeds:
-            with self._clock.stage("ppr"):
-                passages = [(text.rows, text.scores) for text in (dense_found, bm25_found)]
-                mass = seed_mass(view, self.mentions, self.facts, passages, settings)
-                vertices, visits = walk_from(view, mass, settings)
-                is_chunk = vertices >= view.n_nodes
-                walked = np.zeros(view.n_chunks, np.float32)
-                walked[vertices[is_chunk] - view.n_nodes] = visits[is_chunk]
-                reached = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
-                found["ppr"] = best_chunks(reached, visits[is_chunk], 2 * n_candidates)
+        view, found = self._view, self._found
+        n_candidates = max(self._settings.n_candidates, k)
+        texts, bm25 = self._text_routes(n_candidates)
+        rescored: dict[str, NDArray[np.float32]] = {}
+        walked = self._walk(texts, n_candidates) if "ppr" in self._wanted else None
         with self._clock.stage("fuse"):
-            if "dense" in self._wanted:
-                found["dense"] = dense_found
-            if "bm25" in self._wanted:
-                found["bm25"] = bm25_found
+            found |= {route: chunks for route, chunks in texts.items() if route in self._wanted}
             self._graph_chunks(n_candidates)
             candidates = np.unique(np.concatenate([chunks.rows for chunks in found.values()]))
-            rescored: dict[str, NDArray[np.float32]] = {}
             if "dense" in found:
                 bits = view.chunk_index.vectors.view(np.uint16)[candidates]
                 rescored["dense"] = half_dot(bits, self._query)
             if "bm25" in found:
                 rescored["bm25"] = bm25[candidates]
-            if "ppr" in found:
+            if walked is not None:
                 rescored["ppr"] = walked[candidates]
-            return fuse(found, rescored, candidates, k, settings)
+            return fuse(found, rescored, candidates, k, self._settings)
+
+    def _text_routes(self, n_candidates: int) -> tuple[dict[str, RouteChunks], NDArray[np.float32]]:
+        """Return what the text routes put forward, and BM25 of all passages; walks start there too."""
+        view, texts = self._view, {}
+        bm25 = np.empty(0, np.float32)
+        if self._wanted & {"ppr", "dense"}:
+            with self._clock.stage("dense"):
+                rows, scores = view.chunk_index.search(self._query, n_candidates)
+                texts["dense"] = RouteChunks(rows[0], scores[0])
+        if self._wanted & {"ppr", "bm25"}:
+            with self._clock.stage("bm25"):
+                bm25 = view.lexical.scores(self._question)
+                texts["bm25"] = best_chunks(np.arange(view.n_chunks, dtype=np.int32), bm25, n_candidates)
+        return texts, bm25
+
+    def _walk(self, texts: Mapping[str, RouteChunks], n_candidates: int) -> NDArray[np.float32]:
+        """Run the walk and return (n_chunks,) how often it visits each passage."""
+        view = self._view
+        with self._clock.stage("ppr"):
+            passages = [(text.rows, text.scores) for text in texts.values()]
+            mass = seed_mass(view, self.mentions, self.facts, passages, self._settings)
+            vertices, visits = walk_from(view, mass, self._settings)
+            is_chunk = vertices >= view.n_nodes
+            rows = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
+            walked = np.zeros(view.n_chunks, np.float32)
+            walked[rows] = visits[is_chunk]
+            self._found["ppr"] = best_chunks(rows, visits[is_chunk], 2 * n_candidates)
+        return walked
 
     def _graph_chunks(self, n_candidates: int) -> None:
         """Add the passages behind names, triples, paths and communities."""
@@ -230,9 +241,7 @@ class _Run:
             found["community"] = _behind(view.node_chunks, scores, n_candidates, add=True)
 
 
-def _behind(
-    provenance: Provenance, scores: Mapping[int, float], k: int, *, add: bool = False
-) -> RouteChunks:
+def _behind(provenance: Provenance, scores: Mapping[int, float], k: int, *, add: bool = False) -> RouteChunks:
     """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
     subjects = np.fromiter(scores, np.int32, len(scores))
     values = np.fromiter(scores.values(), np.float32, len(scores))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot
 from ytrag_core.kernels.topk import top_k
-from ytrag_core.retrieval.mentions import Mention
-from ytrag_core.retrieval.view import SnapshotView
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.retrieval.mentions import Mention
+    from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["ScoredTriples", "incident_triples", "match_triples", "triple_scores", "triple_vectors"]
 
@@ -145,9 +150,7 @@ def _bonus(view: SnapshotView, triples: NDArray[np.int32], weight: dict[int, flo
     """Return the weight of the named nodes at both ends of each triple."""
     bonus = [
         weight.get(head, 0.0) + weight.get(tail, 0.0)
-        for head, tail in zip(
-            view.heads(triples).tolist(), view.out.indices[triples].tolist(), strict=True
-        )
+        for head, tail in zip(view.heads(triples).tolist(), view.out.indices[triples].tolist(), strict=True)
     ]
     return np.array(bonus, np.float32)
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.errors import SnapshotError
@@ -19,7 +15,15 @@ from ytrag_core.graph.tables import CHUNKS, Csr, Provenance
 from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
-from ytrag_core.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from ytrag_core.storage.snapshot import Snapshot
 
 __all__ = ["PushScratch", "SnapshotView", "Walk"]
 
@@ -68,7 +72,7 @@ class SnapshotView:
         self.n_triples = self._count("triples")
         self.n_chunks = self._count("chunks")
         self.n_communities = self._count("communities")
-        self.dimension = int(snapshot.manifest.encoder.get("dimension", 0))
+        self.dimension = int(str(snapshot.manifest.encoder.get("dimension", 0)))
         self.has_sentences = bool(snapshot.manifest.settings.get("sentences")) and counts["triples"] > 0
         self._idle: list[PushScratch] = []
         self._lock = threading.RLock()
@@ -78,7 +82,7 @@ class SnapshotView:
             return int(self.snapshot.manifest.counts[name])
         except KeyError as error:
             raise SnapshotError(
-                f"{self.snapshot.path / 'manifest.json'} has no count of {name}: build the knowledge base again"
+                f"{self.snapshot.path}: the manifest has no count of {name}; build the knowledge base again"
             ) from error
 
     @cached_property
@@ -87,9 +91,7 @@ class SnapshotView:
         return self.snapshot.arrays(layout.GRAPH, spec)
 
     def _csr(self, side: str) -> Csr:
-        return Csr(
-            *(self._graph[f"{side}_{part}"] for part in ("indptr", "indices", "relation", "triple"))
-        )
+        return Csr(*(self._graph[f"{side}_{part}"] for part in ("indptr", "indices", "relation", "triple")))
 
     def _provenance(self, name: str) -> Provenance:
         return Provenance(self._graph[f"{name}_indptr"], self._graph[name])
@@ -258,7 +260,9 @@ class SnapshotView:
             self._idle.append(scratch)
         return result
 
-    def warm(self, parts: Sequence[str] = ("walk", "out", "into", "lexicon", "string_index", "chunk_index")) -> None:
+    def warm(
+        self, parts: Sequence[str] = ("walk", "out", "into", "lexicon", "string_index", "chunk_index")
+    ) -> None:
         """Map what the first question needs."""
         for part in parts:
             getattr(self, part)

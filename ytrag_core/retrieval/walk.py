@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.graph.tables import GraphTables, Provenance
 from ytrag_core.kernels.csr import walk_csr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ytrag_core.embedding.index import VectorIndex
 
 __all__ = ["AliasEdges", "alias_edges", "reverse", "walk_graph"]
 
