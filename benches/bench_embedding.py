@@ -38,14 +38,16 @@ def rows() -> NDArray[np.float16]:
     rng = np.random.default_rng(0)
     spread = (1 / np.sqrt(1 + np.arange(384) / 24)).astype(np.float32)
     rows = rng.standard_normal((N_ROWS, 384), dtype=np.float32) * spread
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    halves: NDArray[np.float16] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    return halves
 
 
 @pytest.fixture(scope="module")
 def questions(rows: NDArray[np.float16]) -> NDArray[np.float32]:
     noise = np.random.default_rng(1).standard_normal((64, 384), dtype=np.float32) * np.float32(0.02)
     queries = rows[:64].astype(np.float32) + noise
-    return (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
+    unit: NDArray[np.float32] = (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 @pytest.mark.parametrize("peer", ["ytrag", "arrival order, batches of 64", "sentence-transformers"])

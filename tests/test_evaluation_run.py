@@ -57,6 +57,22 @@ def test_one_call_warms_up_and_progress_is_told() -> None:
     assert told == [("s", 0, 2), ("s", 1, 2), ("s", 2, 2)]
 
 
+def test_each_script_warms_up() -> None:
+    calls: list[str] = []
+
+    def ranker(question: str, k: int) -> list[str]:
+        calls.append(question)
+        return []
+
+    questions = [
+        QUESTIONS[0],
+        Question("z", "谁？", supporting_ids=("a",)),
+        Question("y", "谁", supporting_ids=("a",)),
+    ]
+    evaluate({"s": ranker}, questions, top_k=[2])
+    assert calls == ["one", "谁？", "one", "谁？", "谁"]
+
+
 def test_pieces_that_collapse_are_made_up_for() -> None:
     pieces = [f"long#{number}" for number in range(6)] + ["a", "b", "c"]
     documents = dict.fromkeys(pieces[:6], "long") | {"a": "a", "b": "b", "c": "c"}

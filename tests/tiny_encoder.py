@@ -61,9 +61,9 @@ def forward(weights: Weights, ids: list[int]) -> NDArray[np.float64]:
     """Return the unit-norm mean of the token vectors, computed as the architecture's definition says."""
 
     def norm(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-        centred = x - x.mean(axis=1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-12)
-        return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        centred: NDArray[np.float64] = x - x.mean(axis=1, keepdims=True)
+        centred /= np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-12)
+        return centred * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
     def linear(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         return x @ weights[f"{name}.weight"].T.astype(np.float64) + weights[f"{name}.bias"]

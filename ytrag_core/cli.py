@@ -259,7 +259,14 @@ def _measure(
     systems |= {name: make_baseline(base, name) for name in peers}
     documents = _documents_of_chunks(base.path)
     with progress_bars() as progress:
-        return evaluate(systems, questions, top_k=depths, documents=documents, progress=progress)
+        return evaluate(
+            systems,
+            questions,
+            top_k=depths,
+            documents=documents,
+            progress=progress,
+            forget=base.encoder.forget_queries,
+        )
 
 
 @app.command(epilog="Example: ytrag info --kb kb")

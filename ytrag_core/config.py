@@ -97,8 +97,9 @@ class RetrievalSettings(BaseModel):
         Mass that the best passages of each text route seed, beside 1 of the names and 1 of the triples.
     n_candidates : int
         Passages that each text route puts forward.
-    text_weight : float
-        Weight of each text route's score, relative to its best, beside the natural logarithm of PageRank.
+    route_weight : float
+        Weight of dense, BM25 and path scores, each relative to its best, beside the natural logarithm of
+        PageRank.
     beam : int
         Paths kept at each step of path search.
     max_hops : int
@@ -117,7 +118,7 @@ class RetrievalSettings(BaseModel):
     common_noun_factor: float = Field(default=0.1, ge=0.0, le=1.0)
     passage_share: float = Field(default=0.1, ge=0.0)
     n_candidates: int = Field(default=100, ge=1)
-    text_weight: float = Field(default=2.0, ge=0.0)
+    route_weight: float = Field(default=2.0, ge=0.0)
     beam: int = Field(default=32, ge=1)
     max_hops: int = Field(default=3, ge=1, le=5)
     row_limit: int = Field(default=128, ge=1)

@@ -10,7 +10,6 @@ from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.embedding.encoder import Encoder
 from ytrag_core.errors import ConfigError, ModelError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
-from ytrag_core.pipeline.sources import build_from_documents, build_from_edges, build_from_openie
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
 from ytrag_core.storage.snapshot import Snapshot
@@ -138,6 +137,9 @@ class KnowledgeBase:
         SnapshotError
             The directory is foreign, damaged or cannot be written.
         """
+        # Opening and asking need none of what building needs, and importing that takes a second.
+        from ytrag_core.pipeline.sources import build_from_documents, build_from_edges, build_from_openie
+
         root, paths = Path(path), [Path(source) for source in sources]
         if format not in ("documents", "openie", "edges"):
             raise ConfigError(f"format {format!r} arrived; choose documents, openie or edges")

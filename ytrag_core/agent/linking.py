@@ -39,7 +39,7 @@ def linking_path(evidence: Evidence) -> tuple[TripleHit, ...]:
     Notes
     -----
     A single fact links nothing, so chains of two and more go first. To the retrieval's own score come: the
-    share of the question's words that the chain holds, a cost for each hop that holds none of them, a gain
+    share of the question's words that the chain holds, a cost for each hop that adds none to them, a gain
     for resting on two well-placed passages, and whether a number at the end was asked for.
     """
     chains = [path for path in evidence.paths if len(path.triples) > 1] or list(evidence.paths)
@@ -54,13 +54,15 @@ def linking_path(evidence: Evidence) -> tuple[TripleHit, ...]:
 
 def _score(path: PathHit, asked: set[str], places: Mapping[str, int], *, wants_number: bool) -> float:
     hops = chain(path.triples)
-    words = [_words(hop) & asked for hop in hops]
-    start = set(lexical_tokens(node_name(hops[0][0]))) & asked
-    covered = start.union(*words)
+    covered = set(lexical_tokens(node_name(hops[0][0]))) & asked
+    gains = []
+    for hop in hops:
+        gains.append((_words(hop) & asked) - covered)
+        covered |= gains[-1]
     has_number = any(character.isdigit() for character in node_name(hops[-1][3]))
-    n_unexplained = sum(not found - start for found in words)
+    n_unexplained = sum(not gain for gain in gains)
     if has_number:
-        n_unexplained -= wants_number and not words[-1] - start
+        n_unexplained -= wants_number and not gains[-1]
     score = path.score + _COVERAGE_WEIGHT * len(covered) / max(1, len(asked))
     score -= _UNEXPLAINED_COST * n_unexplained
     if has_number:

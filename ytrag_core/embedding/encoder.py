@@ -185,6 +185,10 @@ class Encoder:
         _check_texts([text])
         return self._cached_query(text)
 
+    def forget_queries(self) -> None:
+        """Empty the cache of query vectors, so that a measurement starts cold."""
+        self._cached_query.cache_clear()
+
     def _encode_one(self, text: str) -> NDArray[np.float32]:
         ids = self._token_ids([self.description.query_prefix + text])[0]
         feeds = np.asarray([ids], np.int64), np.ones((1, len(ids)), np.int64)

@@ -32,13 +32,14 @@ def evaluate(
     top_k: Sequence[int] = (2, 5, 10, 20),
     documents: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    forget: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
     """Measure every system on every question that has supporting passages.
 
     Parameters
     ----------
     systems
-        Name -> ranker; each is called once more than there are questions, for warming up.
+        Name -> ranker; each warms up on the first question, and on the first that is not ASCII, untimed.
     questions
         Those without `supporting_ids` are left out and reported.
     top_k
@@ -48,6 +49,8 @@ def evaluate(
         (they count as not found), and questions of which it holds none at all are an error.
     progress
         Called with (system, done, total).
+    forget
+        Called after each system's warm-up: empties caches that one system would fill for the next.
 
     Returns
     -------
@@ -77,7 +80,8 @@ def evaluate(
     if documents is not None:
         problems += _missing_passages(scored, documents)
     report = {
-        name: _measure(name, ranker, scored, depths, documents, progress) for name, ranker in systems.items()
+        name: _measure(name, ranker, scored, depths, documents, progress, forget)
+        for name, ranker in systems.items()
     }
     return {"n": len(scored), "systems": report, "problems": problems}
 
@@ -133,9 +137,13 @@ def _measure(
     depths: Sequence[int],
     documents: Mapping[str, str] | None,
     progress: Callable[[str, int, int], None] | None,
+    forget: Callable[[], None] | None,
 ) -> dict[str, Any]:
     tally = _Tally(dict.fromkeys(depths, 0.0), dict.fromkeys(depths, 0.0))
-    ranker(questions[0].question, depths[-1])
+    for text in _warm_up_questions(questions):
+        ranker(text, depths[-1])
+    if forget is not None:
+        forget()
     for done, question in enumerate(questions):
         if progress is not None:
             progress(name, done, len(questions))
@@ -150,6 +158,12 @@ def _measure(
     if progress is not None:
         progress(name, len(questions), len(questions))
     return tally.to_json()
+
+
+def _warm_up_questions(questions: Sequence[Question]) -> list[str]:
+    """Return the first question, and the first in another script: that loads a word segmenter."""
+    texts = [question.question for question in questions]
+    return list(dict.fromkeys([texts[0], *[text for text in texts if not text.isascii()][:1]]))
 
 
 def _deepened(

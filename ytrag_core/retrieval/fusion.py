@@ -20,6 +20,7 @@ __all__ = ["RankedChunks", "RouteChunks", "best_chunks", "fuse"]
 
 _LOG_FLOOR = 1e-6
 _SIDE_WEIGHT = 0.1
+_FULL_ROUTES = frozenset({"dense", "bm25", "path"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +83,8 @@ def fuse(
     """Rank the candidates of all routes.
 
     The score of a passage is the sum over routes of its score relative to the route's best: the natural
-    logarithm of it for PageRank, `text_weight` times it for the two text routes, a tenth of it for the
-    others, which speak through the seeds of the walk already.
+    logarithm of it for PageRank, `route_weight` times it for the two text routes and for paths, a tenth of
+    it for the others, which speak through the seeds of the walk already.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def fuse(
         if route == "ppr":
             total += np.log(np.maximum(relative, _LOG_FLOOR))
         else:
-            total += (settings.text_weight if route in ("dense", "bm25") else _SIDE_WEIGHT) * relative
+            total += (settings.route_weight if route in _FULL_ROUTES else _SIDE_WEIGHT) * relative
     scores = total.astype(np.float32)
     best = top_k(scores, min(k, scores.shape[0]))
     return RankedChunks(candidates[best], scores[best], [ranks[row] for row in best.tolist()])

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ytrag_core.config import RetrievalSettings
-    from ytrag_core.retrieval.lexicon import Lexicon
+    from collections.abc import Sequence
 
-__all__ = ["Mention", "find_mentions"]
+    from ytrag_core.config import RetrievalSettings
+    from ytrag_core.retrieval.lexicon import Lexicon, NameMatch
+
+__all__ = ["Mention", "find_mentions", "residual_question", "telling"]
+
+_LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +28,14 @@ class Mention:
         All nodes of that name, ascending.
     weight
         Share of the question's names, in [0, 1]; the weights of a question sum to 1.
+    spans
+        Where it stands in the question: offsets in characters, end exclusive.
     """
 
     surface: str
     nodes: tuple[int, ...]
     weight: float
+    spans: tuple[tuple[int, int], ...]
 
 
 def find_mentions(question: str, lexicon: Lexicon, settings: RetrievalSettings) -> list[Mention]:
@@ -40,14 +47,38 @@ def find_mentions(question: str, lexicon: Lexicon, settings: RetrievalSettings) 
     matches = lexicon.match(question)
     any_capital = any(match.surface != match.surface.lower() for match in matches)
     weights: dict[tuple[int, ...], float] = {}
-    surfaces: dict[tuple[int, ...], str] = {}
+    places: dict[tuple[int, ...], list[NameMatch]] = {}
     for match in matches:
         weight = lexicon.rarity(match.units) ** settings.mention_power
         if any_capital and match.surface == match.surface.lower() != match.surface.upper():
             weight *= settings.common_noun_factor
-        surfaces.setdefault(match.nodes, match.surface)
+        places.setdefault(match.nodes, []).append(match)
         weights[match.nodes] = max(weights.get(match.nodes, 0.0), weight)
     total = sum(weights.values())
     if total <= 0.0:
         return []
-    return [Mention(surfaces[nodes], nodes, weight / total) for nodes, weight in weights.items()]
+    return [
+        Mention(
+            places[nodes][0].surface,
+            nodes,
+            weight / total,
+            tuple((match.start, match.end) for match in places[nodes]),
+        )
+        for nodes, weight in weights.items()
+    ]
+
+
+def telling(mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the mentions that weigh at least a tenth of the heaviest: names rather than common words."""
+    least = _LEAST_SHARE * max((mention.weight for mention in mentions), default=0.0)
+    return [mention for mention in mentions if mention.weight >= least]
+
+
+def residual_question(question: str, mentions: Sequence[Mention]) -> str:
+    """Return what a question asks about its names: the question without them, empty if nothing is left."""
+    kept, position = [], 0
+    for start, end in sorted(span for mention in mentions for span in mention.spans):
+        kept.append(question[position:start])
+        position = max(position, end)
+    kept.append(question[position:])
+    return " ".join(" ".join(kept).split())

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.kernels.topk import top_k
-from ytrag_core.retrieval.triples import incident_triples, triple_scores, triple_vectors
+from ytrag_core.retrieval.triples import (
+    incident_triples,
+    relation_scores,
+    relation_vectors,
+    triple_scores,
+    triple_vectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,12 +24,13 @@ if TYPE_CHECKING:
     from ytrag_core.config import RetrievalSettings
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["Path", "find_paths"]
+__all__ = ["Path", "PathQuery", "find_paths"]
 
 _EXPANDED = 512
-_N_PATHS = 10
+_N_PATHS = 20
 _MAX_SEEDS = 24
 _HUB_PENALTY = np.float32(0.02)
+_STEP_BONUS = np.float32(0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class Path:
     nodes
         The nodes passed, one more than triples.
     score
-        Similarity of the question and the mean of the triples' vectors, damped by the hubs passed through.
+        See `find_paths`; comparable within one question.
     """
 
     triples: tuple[int, ...]
@@ -47,29 +54,60 @@ class Path:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Beam:
-    """Paths of one length: their ends and the sums of their triples' vectors."""
+    """Paths of one length.
+
+    Attributes
+    ----------
+    paths
+        The paths, n of them.
+    ends
+        (n,) int32 last nodes.
+    facts, relations
+        (n, d) float32 sums of the vectors of their triples and of their relations.
+    penalties
+        (n,) float32 cost of the hubs passed through.
+    """
 
     paths: list[Path]
     ends: NDArray[np.int32]
-    sums: NDArray[np.float32]
+    facts: NDArray[np.float32]
+    relations: NDArray[np.float32]
     penalties: NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PathQuery:
+    """What paths are scored against.
+
+    Attributes
+    ----------
+    question
+        (d,) float32 vector of the question.
+    residual
+        (d,) float32 vector of the question without its names.
+    """
+
+    question: NDArray[np.float32]
+    residual: NDArray[np.float32]
+
+
 def find_paths(
-    view: SnapshotView, query: NDArray[np.float32], seeds: Mapping[int, float], settings: RetrievalSettings
+    view: SnapshotView, query: PathQuery, seeds: Mapping[int, float], settings: RetrievalSettings
 ) -> list[Path]:
     """Search chains of up to `max_hops` triples that start at a seed, best first.
 
-    A path is scored by the cosine of the question and the sum of its triples' vectors, so a bridge is found
-    whose own triple does not resemble the question. Passing through a node of degree g costs
-    0.02 ln(1 + g): a hub links everything and says little.
+    A path is scored as a whole: the cosine of the question and the sum of its triples' vectors, so that a
+    bridge is found whose own triple does not resemble the question; plus the cosine of the question without
+    its names and the sum of its relations' vectors ("the designer of ... was born in" is built + born in);
+    plus 0.1 a triple, for a longer path must not lose to its own first step. Passing through a node of
+    degree g costs 0.02 ln(1 + g): a hub links everything and says little.
 
     Parameters
     ----------
     view
         The snapshot.
     query
-        (d,) float32 vector of the question.
+        The vectors of the question.
     seeds
         Node -> weight in [0, 1]; the heaviest few are started from.
     settings
@@ -78,10 +116,12 @@ def find_paths(
     starts = sorted(seeds, key=lambda node: (-seeds[node], node))[:_MAX_SEEDS]
     if not starts or view.n_triples == 0:
         return []
+    zeros = np.zeros((len(starts), query.question.shape[0]), np.float32)
     beam = _Beam(
         [Path((), (node,), 0.0) for node in starts],
         np.array(starts, np.int32),
-        np.zeros((len(starts), query.shape[0]), np.float32),
+        zeros,
+        zeros,
         np.zeros(len(starts), np.float32),
     )
     found: list[Path] = []
@@ -93,10 +133,10 @@ def find_paths(
     return _distinct(sorted(found, key=lambda path: (-path.score, path.triples)))
 
 
-def _extend(
-    view: SnapshotView, query: NDArray[np.float32], beam: _Beam, settings: RetrievalSettings
-) -> _Beam:
-    """Return the best paths that are one triple longer."""
+def _steps(
+    view: SnapshotView, query: PathQuery, beam: _Beam, settings: RetrievalSettings
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the triples that prolong the beam without a loop, the nodes they lead to and their paths."""
     triples, other, owner = incident_triples(view, beam.ends, settings.row_limit)
     fresh = np.fromiter(
         (
@@ -108,15 +148,23 @@ def _extend(
     )
     triples, other, owner = triples[fresh], other[fresh], owner[fresh]
     if triples.shape[0] > _EXPANDED:
-        rough = triple_scores(view, triples, query) + beam.sums[owner] @ query
-        kept = np.sort(top_k(rough.astype(np.float32), _EXPANDED))
+        rough = triple_scores(view, triples, query.question) + relation_scores(view, triples, query.residual)
+        kept = np.sort(top_k((rough + beam.facts[owner] @ query.question).astype(np.float32), _EXPANDED))
         triples, other, owner = triples[kept], other[kept], owner[kept]
-    sums = beam.sums[owner] + triple_vectors(view, triples)
+    return triples, other, owner
+
+
+def _extend(view: SnapshotView, query: PathQuery, beam: _Beam, settings: RetrievalSettings) -> _Beam:
+    """Return the best paths that are one triple longer."""
+    triples, other, owner = _steps(view, query, beam, settings)
+    n_before = len(beam.paths[0].triples)
+    facts = beam.facts[owner] + triple_vectors(view, triples)
+    relations = beam.relations[owner] + relation_vectors(view, triples)
     penalties = beam.penalties[owner]
-    if beam.paths[0].triples:
+    if n_before:
         penalties = penalties + _HUB_PENALTY * np.log1p(_degree(view, beam.ends)[owner])
-    norms = np.maximum(np.linalg.norm(sums, axis=1), np.float32(1e-12))
-    scores = ((sums @ query) / norms - penalties).astype(np.float32)
+    scores = _cosine(facts, query.question) + _cosine(relations, query.residual)
+    scores = (scores - penalties + _STEP_BONUS * n_before).astype(np.float32)
     best = top_k(scores, min(settings.beam, scores.shape[0]))
     paths = [
         Path(
@@ -126,7 +174,13 @@ def _extend(
         )
         for row in best.tolist()
     ]
-    return _Beam(paths, other[best], sums[best], penalties[best])
+    return _Beam(paths, other[best], facts[best], relations[best], penalties[best])
+
+
+def _cosine(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosine of each row and a unit vector."""
+    norms = np.maximum(np.linalg.norm(rows, axis=1), np.float32(1e-12))
+    return np.asarray((rows @ query) / norms, np.float32)
 
 
 def _degree(view: SnapshotView, nodes: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -135,12 +189,10 @@ def _degree(view: SnapshotView, nodes: NDArray[np.int32]) -> NDArray[np.float32]
 
 
 def _distinct(paths: Sequence[Path]) -> list[Path]:
-    """Keep the best path of each set of triples, and none that is only a part of a better one."""
-    kept: list[Path] = []
+    """Keep the best path of each set of triples."""
+    kept: dict[frozenset[int], Path] = {}
     for path in paths:
-        triples = set(path.triples)
-        if not any(triples <= set(other.triples) for other in kept):
-            kept.append(path)
+        kept.setdefault(frozenset(path.triples), path)
         if len(kept) == _N_PATHS:
             break
-    return kept
+    return list(kept.values())

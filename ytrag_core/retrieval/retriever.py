@@ -15,9 +15,9 @@ from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
-from ytrag_core.retrieval.mentions import Mention, find_mentions
+from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
 from ytrag_core.retrieval.pagerank import seed_mass, walk_from
-from ytrag_core.retrieval.paths import Path, find_paths
+from ytrag_core.retrieval.paths import Path, PathQuery, find_paths
 from ytrag_core.retrieval.triples import ScoredTriples, match_triples
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ __all__ = ["Retriever"]
 
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
-_LEAST_SEED = 0.1
 _MEMBERS = 512
 
 
@@ -93,7 +92,7 @@ class Retriever:
         start = time.perf_counter()
         with clock.stage("encode"):
             query = self._encoder.encode_query(question)
-        run = _Run(self._view, self._settings, question, query, wanted, clock)
+        run = _Run(self._view, self._encoder, self._settings, question, query, wanted, clock)
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
@@ -121,6 +120,7 @@ class _Run:
     def __init__(
         self,
         view: SnapshotView,
+        encoder: Encoder,
         settings: RetrievalSettings,
         question: str,
         query: NDArray[np.float32],
@@ -128,6 +128,7 @@ class _Run:
         clock: _Clock,
     ) -> None:
         self._view = view
+        self._encoder = encoder
         self._settings = settings
         self._question = question
         self._query = query
@@ -149,7 +150,7 @@ class _Run:
                 self.facts = match_triples(self._view, self._query, self.mentions)
         if "path" in wanted:
             with clock.stage("path"):
-                self.paths = find_paths(self._view, self._query, self._path_seeds(), self._settings)
+                self.paths = self._find_paths()
         if "community" in wanted:
             with clock.stage("community"):
                 self.communities = self._nearest_communities()
@@ -157,17 +158,19 @@ class _Run:
             return RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
         return self._rank_chunks(k)
 
-    def _path_seeds(self) -> dict[int, float]:
-        """Return the nodes that paths start at: the question's names, else the ends of its best facts."""
+    def _find_paths(self) -> list[Path]:
+        """Search from the question's names, or from the heads of its best facts where it has none."""
+        names = telling(self.mentions)
         seeds: dict[int, float] = {}
-        least = _LEAST_SEED * max((mention.weight for mention in self.mentions), default=0.0)
-        for mention in self.mentions:
-            for node in mention.nodes[:_N_ALIKE] if mention.weight >= least else ():
+        for mention in names:
+            for node in mention.nodes[:_N_ALIKE]:
                 seeds[node] = max(seeds.get(node, 0.0), mention.weight)
         if not seeds:
-            for node in self._view.heads(self.facts.ids[: self._settings.n_facts]).tolist():
-                seeds[node] = 1.0
-        return seeds
+            best = self.facts.ids[: self._settings.n_facts]
+            seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
+        residual = residual_question(self._question, names)
+        vector = self._encoder.encode_query(residual) if names and residual else self._query
+        return find_paths(self._view, PathQuery(self._query, vector), seeds, self._settings)
 
     def _nearest_communities(self) -> list[tuple[int, float]]:
         ids, scores = self._view.community_index.search(self._query, _N_COMMUNITIES)

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.mentions import Mention
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["ScoredTriples", "incident_triples", "match_triples", "triple_scores", "triple_vectors"]
+__all__ = [
+    "ScoredTriples",
+    "incident_triples",
+    "match_triples",
+    "relation_scores",
+    "relation_vectors",
+    "triple_scores",
+    "triple_vectors",
+]
 
 _N_STRINGS = 64
 _N_TRIPLES = 128
@@ -92,6 +100,23 @@ def triple_vectors(view: SnapshotView, triples: NDArray[np.int32]) -> NDArray[np
     norm = np.linalg.norm(total, axis=1, keepdims=True)
     unit: NDArray[np.float32] = total / np.maximum(norm, np.float32(1e-12))
     return unit
+
+
+def relation_scores(
+    view: SnapshotView, triples: NDArray[np.int32], query: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the cosine of `query` and each triple's relation name, (n,) float32."""
+    distinct, inverse = np.unique(view.out.relation[triples], return_inverse=True)
+    rows = view.strings["relation_string"][distinct]
+    return half_dot(_half_rows(view.strings["vectors"], rows), query)[inverse]
+
+
+def relation_vectors(view: SnapshotView, triples: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return the unit vector of each triple's relation name, (n, d) float32."""
+    distinct, inverse = np.unique(view.out.relation[triples], return_inverse=True)
+    rows = view.strings["relation_string"][distinct]
+    vectors: NDArray[np.float32] = view.strings["vectors"][rows].astype(np.float32)[inverse]
+    return vectors
 
 
 def incident_triples(
