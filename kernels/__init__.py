@@ -2,5 +2,5 @@
 
 if __name__ != "ytrag_core.kernels":
     raise ImportError(
-        f"this folder was imported as {__name__!r}; it is part of ytrag and is imported as 'ytrag_core.kernels'"
+        f"this folder was imported as {__name__!r}; it is a part of ytrag, imported as 'ytrag_core.kernels'"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,16 +14,16 @@ from ytrag_core.kernels.topk import top_k
 from ytrag_core.retrieval.triples import triple_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.evaluation.run import Ranker
     from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["BASELINES", "Ranker", "make_baseline"]
-
-Ranker = Callable[[str, int], list[str]]
-"""(question, k) -> chunk ids, best first."""
+__all__ = ["BASELINES", "make_baseline"]
 
 _N_FACTS = 5
 _PASSAGE_WEIGHT = 0.05

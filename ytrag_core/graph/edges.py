@@ -1,5 +1,8 @@
 """A graph that someone already has: `nodes.parquet` and `edges.parquet` to node and edge tables."""
 
+# pyarrow.compute makes its functions when it is imported, where pyright cannot see them.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

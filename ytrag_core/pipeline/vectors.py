@@ -1,5 +1,8 @@
 """Unique strings of a graph to vectors, reusing those of the snapshot before."""
 
+# pyarrow.compute makes its functions when it is imported, where pyright cannot see them.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import logging

@@ -162,9 +162,10 @@ def _extend(view: SnapshotView, query: PathQuery, beam: _Beam, settings: Retriev
     relations = beam.relations[owner] + relation_vectors(view, triples)
     penalties = beam.penalties[owner]
     if n_before:
-        penalties = penalties + _HUB_PENALTY * np.log1p(_degree(view, beam.ends)[owner])
-    scores = _cosine(facts, query.question) + _cosine(relations, query.residual)
-    scores = (scores - penalties + _STEP_BONUS * n_before).astype(np.float32)
+        hubs = _HUB_PENALTY * np.log1p(_degree(view, beam.ends)[owner])
+        penalties = (penalties + hubs).astype(np.float32)
+    alike = _cosine(facts, query.question) + _cosine(relations, query.residual)
+    scores = (alike - penalties + _STEP_BONUS * n_before).astype(np.float32)
     best = top_k(scores, min(settings.beam, scores.shape[0]))
     paths = [
         Path(
@@ -180,7 +181,8 @@ def _extend(view: SnapshotView, query: PathQuery, beam: _Beam, settings: Retriev
 def _cosine(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the cosine of each row and a unit vector."""
     norms = np.maximum(np.linalg.norm(rows, axis=1), np.float32(1e-12))
-    return np.asarray((rows @ query) / norms, np.float32)
+    cosine: NDArray[np.float32] = np.divide(rows @ query, norms, dtype=np.float32)
+    return cosine
 
 
 def _degree(view: SnapshotView, nodes: NDArray[np.int32]) -> NDArray[np.float32]:
