@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.knowledge_base import KnowledgeBase
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
+
+# A machine that does something else meanwhile is no failure.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +35,14 @@ def encoder() -> Encoder:
     from ytrag_core.embedding.encoder import Encoder
 
     return Encoder.load()
+
+
+@pytest.fixture(scope="session")
+def sample_kb(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> KnowledgeBase:
+    """Return the built-in sample, imported once; tests that build copy its directory first."""
+    from ytrag_core.knowledge_base import KnowledgeBase
+    from ytrag_core.sample import sample_folder
+
+    root = tmp_path_factory.mktemp("sample") / "kb"
+    KnowledgeBase.build(root, [sample_folder()], format="openie", encoder=encoder)
+    return KnowledgeBase.open(root, encoder=encoder)

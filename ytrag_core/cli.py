@@ -69,6 +69,15 @@ class Extractor(StrEnum):
 
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+SchemaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="NAME|FILE",
+        help="Graph schema: general, general_zh or a JSON file.",
+        show_default=False,
+    ),
+]
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
@@ -121,6 +130,7 @@ def demo(
 def index(
     paths: PathsArgument,
     kb: KbOption,
+    schema: SchemaOption = None,
     extractor: Annotated[
         Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
     ] = Extractor.AUTO,
@@ -131,13 +141,15 @@ def index(
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"
         )
-    _build("documents", paths, kb, as_json=as_json)
+    _build("documents", paths, kb, as_json=as_json, schema=schema)
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
-def import_openie(folder: FolderArgument, kb: KbOption, as_json: JsonOption = False) -> None:
+def import_openie(
+    folder: FolderArgument, kb: KbOption, schema: SchemaOption = None, as_json: JsonOption = False
+) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
-    _build("openie", [folder], kb, as_json=as_json)
+    _build("openie", [folder], kb, as_json=as_json, schema=schema)
 
 
 @import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
@@ -151,13 +163,27 @@ def import_edges(
     _build("edges", [folder], kb, as_json=as_json, replace=replace)
 
 
-def _build(kind: BuildFormat, sources: list[Path], kb: Path, *, as_json: bool, replace: bool = False) -> None:
+def _build(
+    kind: BuildFormat,
+    sources: list[Path],
+    kb: Path,
+    *,
+    as_json: bool,
+    schema: str | None = None,
+    replace: bool = False,
+) -> None:
     from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.reports import show_report
 
     with progress_bars() as progress:
         report = KnowledgeBase.build(
-            kb, sources, format=kind, encoder=load_encoder(progress), progress=progress
+            kb,
+            sources,
+            format=kind,
+            encoder=load_encoder(progress),
+            progress=progress,
+            schema=schema,
+            replace=replace,
         )
     if as_json:
         emit_json(report.to_json())

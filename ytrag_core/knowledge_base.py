@@ -101,6 +101,7 @@ class KnowledgeBase:
         settings: BuildSettings | None = None,
         encoder: Encoder | None = None,
         progress: Progress = no_progress,
+        schema: str | Path | None = None,
         replace: bool = False,
     ) -> BuildReport:
         """Add sources to the knowledge base at `path`, which is made if it is not there.
@@ -121,6 +122,9 @@ class KnowledgeBase:
             The encoder; the built-in one by default.
         progress
             Told of each stage.
+        schema
+            For `documents` and `openie`: name or file of a graph schema; by default the one in force, or
+            `general` for documents.
         replace
             For `edges`: replace another graph.
 
@@ -130,7 +134,7 @@ class KnowledgeBase:
 
         Raises
         ------
-        ConfigError, DocumentError, GraphFormatError
+        ConfigError, DocumentError, GraphFormatError, SchemaError
             The sources cannot be used.
         LockedError
             Another process is writing.
@@ -149,11 +153,13 @@ class KnowledgeBase:
         settings = settings or BuildSettings()
         recorder = StageRecorder(progress)
         encoder = encoder or Encoder.load()
+        if format == "edges" and schema is not None:
+            raise ConfigError("a graph schema arrived; edges takes none, its relations are given")
         if format == "openie":
-            return build_from_openie(root, paths[0], encoder, settings, recorder)
+            return build_from_openie(root, paths[0], encoder, settings, recorder, schema)
         if format == "edges":
             return build_from_edges(root, paths[0], encoder, settings, recorder, replace=replace)
-        return build_from_documents(root, paths, encoder, settings, recorder)
+        return build_from_documents(root, paths, encoder, settings, recorder, schema)
 
     def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
         """Return the evidence for a question: triples, passages, communities and paths.

@@ -21,6 +21,7 @@ __all__ = ["RecordedSource", "read_openie"]
 
 _LAYOUT = "corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}"
 _LONGEST_MALFORMED = 500
+_INVISIBLE = dict.fromkeys((0x200B, 0xFEFF))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,7 @@ def _triple(value: object) -> tuple[str, str, str] | str:
 
 
 def _surface(text: str) -> str:
-    return " ".join(clean_text(text).split())
+    return " ".join(clean_text(text).translate(_INVISIBLE).split())
 
 
 def _shown(value: object) -> str:

@@ -24,7 +24,7 @@ from ytrag_core.graph.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -49,7 +49,7 @@ class _Columns:
     triple_chunk: list[int] = field(default_factory=list)
     value: list[bool] = field(default_factory=list)
 
-    def add(self, extraction: Extraction, chunk: int) -> None:
+    def add(self, extraction: Extraction, chunk: int, is_attribute: Callable[[str], bool]) -> None:
         for entity in extraction.entities:
             self.mention.append(entity.name)
             self.mention_type.append(entity.type)
@@ -61,15 +61,20 @@ class _Columns:
                 self.relation.append(relation)
                 self.tail.append(tail)
                 self.triple_chunk.append(chunk)
-                self.value.append(is_value)
+                self.value.append(is_value or is_attribute(relation))
 
 
-def assemble_graph(extractions: Iterable[Extraction], chunk_rows: Mapping[str, int]) -> GraphTables:
+def assemble_graph(
+    extractions: Iterable[Extraction],
+    chunk_rows: Mapping[str, int],
+    *,
+    is_attribute: Callable[[str], bool] = lambda relation: False,
+) -> GraphTables:
     """Resolve extractions into node and edge tables.
 
     Surface forms with one `entity_key` are one node. A node is an attribute where its key is a literal
-    (date, number, quantity) or an extractor gave it as a value, and nothing is said *about* it; all others
-    are entities. Ids follow the keys in ascending order, so the result does not depend on the order in
+    (date, number, quantity) or it was given as the value of an attribute, and nothing is said *about* it; all
+    others are entities. Ids follow the keys in ascending order, so the result does not depend on the order in
     which extractions arrive.
 
     Parameters
@@ -78,6 +83,8 @@ def assemble_graph(extractions: Iterable[Extraction], chunk_rows: Mapping[str, i
         At most one per chunk.
     chunk_rows
         Chunk id -> row of the chunks table.
+    is_attribute
+        Whether a relation name is an attribute of the schema, so that tails are its values.
 
     Returns
     -------
@@ -96,29 +103,30 @@ def assemble_graph(extractions: Iterable[Extraction], chunk_rows: Mapping[str, i
                 f"an extraction names chunk {extraction.chunk_id!r}, which is not among the "
                 f"{len(chunk_rows)} chunks; give the extraction of every chunk its own id"
             )
-        columns.add(extraction, row)
+        columns.add(extraction, row, is_attribute)
     n_mentions, n_triples = len(columns.mention), len(columns.head)
     nodes = resolve_forms(pa.array(columns.mention + columns.head + columns.tail, pa.string()), entity_key)
     relations = resolve_forms(pa.array(columns.relation, pa.string()), relation_key)
     mention, head, tail = np.split(nodes.codes, [n_mentions, n_mentions + n_triples])
     kept = (head >= 0) & (tail >= 0) & (relations.codes >= 0)
-    mentioned = mention >= 0
-    is_attribute = _attribute_mask(
-        nodes, head[kept], tail[kept], np.array(columns.value, bool)[kept], mention[mentioned]
-    )
-    order = np.argsort(is_attribute, kind="stable")
+    triple_chunk = np.array(columns.triple_chunk, np.int32)
+    # A triple with a part that is not there is none, but its other end is named all the same.
+    named = np.concatenate([mention, head[~kept], tail[~kept]])
+    named_chunk = np.concatenate([np.array(columns.mention_chunk, np.int32), *[triple_chunk[~kept]] * 2])
+    named, named_chunk = named[named >= 0], named_chunk[named >= 0]
+    is_value = _attribute_mask(nodes, head[kept], tail[kept], np.array(columns.value, bool)[kept], named)
+    order = np.argsort(is_value, kind="stable")
     node_of_key = np.empty(len(nodes.keys), np.int32)
     node_of_key[order] = np.arange(order.shape[0], dtype=np.int32)
-    chunk_of_mention = np.array(columns.mention_chunk, np.int32)
     return graph_from_triples(
         nodes=_node_columns(nodes, order, columns, mention),
-        n_entities=int((~is_attribute).sum()),
+        n_entities=int((~is_value).sum()),
         relations=relations,
         head=node_of_key[head[kept]],
         relation=relations.codes[kept],
         tail=node_of_key[tail[kept]],
-        triple_chunk=np.array(columns.triple_chunk, np.int32)[kept],
-        mention=(node_of_key[mention[mentioned]], chunk_of_mention[mentioned]),
+        triple_chunk=triple_chunk[kept],
+        mention=(node_of_key[named], named_chunk),
     )
 
 

@@ -44,7 +44,7 @@ def entity_key(name: str) -> str:
 
 def relation_key(relation: str) -> str:
     """Return the key under which a relation name is resolved: `entity_key` of its words."""
-    return entity_key(relation.replace("_", " "))
+    return entity_key(relation.replace("_", " ")) or entity_key(relation)
 
 
 def relation_text(relation: str) -> str:

@@ -25,9 +25,9 @@ class ResolvedForms:
     keys
         Distinct keys, ascending by code point.
     names
-        The surface form of each key seen most (ties: the lower by code point).
+        The surface form of each key seen most (ties: the lower by code point), on one line.
     aliases
-        The other surface forms of each key, ascending.
+        The other surface forms of each key, ascending, on one line each.
     counts
         (n_keys,) int64 occurrences.
     codes
@@ -77,7 +77,7 @@ def resolve_forms(forms: pa.Array | pa.ChunkedArray, key_of: Callable[[str], str
         totals[row] = counts[members].sum() if len(members) > 1 else counts[members[0]]
         best = min(members, key=lambda member: (-counts[member], surfaces[member]))
         names.append(_display(surfaces[best]))
-        aliases.append(sorted({surfaces[member] for member in members if member != best} - {names[-1]}))
+        aliases.append(sorted({_display(surfaces[member]) for member in members} - {names[-1]}))
     return ResolvedForms(
         keys, names, aliases, totals, position_key[codes] if codes.size else np.empty(0, np.int32)
     )

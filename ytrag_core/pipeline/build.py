@@ -68,6 +68,8 @@ class Content:
         JSON values saying where the content came from.
     problems
         What was set aside on the way here.
+    schema_version
+        Version of the graph schema in force, empty without one.
     """
 
     graph: GraphTables
@@ -75,6 +77,7 @@ class Content:
     chunks: pa.Table
     sources: Sequence[dict[str, Any]]
     problems: Sequence[Problem]
+    schema_version: str = ""
 
     def passages(self) -> list[str]:
         """Return the passages as they are encoded and indexed."""
@@ -157,7 +160,7 @@ def build_snapshot(
                 "fingerprint": encoder.fingerprint,
                 "dimension": encoder.dimension,
             },
-            schema_version="",
+            schema_version=content.schema_version,
             settings={**settings.model_dump(mode="json"), "sentences": vectors.triples is not None},
             sources=content.sources,
         )

@@ -1,0 +1,74 @@
+"""Which names of a question count, and what the question asks about them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ytrag_core.config import RetrievalSettings
+from ytrag_core.retrieval.lexicon import Lexicon, build_lexicon
+from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
+
+NAMES = [(0, "Damerjog"), (1, "country"), (2, "Chad"), (3, "盐管风琴"), (4, "Chad"), (5, "in"), (6, "Chad Lake")]
+TEXTS = ["Damerjog lies in a country", "Chad is a country", "a country in the south", "in Chad", "盐管风琴"]
+LEXICON = Lexicon.from_arrays(build_lexicon(NAMES, TEXTS))
+
+
+def mentions(question: str, **changes: float) -> dict[str, Mention]:
+    settings = RetrievalSettings().model_copy(update=changes)
+    return {mention.surface: mention for mention in find_mentions(question, LEXICON, settings)}
+
+
+def test_weights_by_hand() -> None:
+    found = mentions("Which country is Damerjog in?", mention_power=2.0, common_noun_factor=0.1)
+    country = 0.1 * math.log(1 + 5 / 4) ** 2
+    place = math.log(1 + 5 / 2) ** 2
+    preposition = 0.1 * math.log(1 + 5 / 4) ** 2
+    total = country + place + preposition
+    assert list(found) == ["country", "Damerjog", "in"]
+    assert found["country"].weight == pytest.approx(country / total)
+    assert found["Damerjog"].weight == pytest.approx(place / total)
+    assert [mention.surface for mention in telling(list(found.values()))] == ["Damerjog"]
+
+
+def test_without_a_capital_every_name_counts_in_full() -> None:
+    found = mentions("which country is damerjog in", mention_power=1.0)
+    assert found["country"].weight / found["damerjog"].weight == pytest.approx(
+        math.log(1 + 5 / 4) / math.log(1 + 5 / 2)
+    )
+
+
+def test_chinese_names_are_no_common_nouns() -> None:
+    found = mentions("盐管风琴 in Damerjog")
+    assert found["盐管风琴"].weight == pytest.approx(found["Damerjog"].weight)
+
+
+def test_homonyms_are_one_mention_of_all_bearers_and_repeats_are_one() -> None:
+    question = "Is Chad beside Chad, or CHAD?"
+    found = mentions(question)
+    assert list(found) == ["Chad"]
+    assert found["Chad"].nodes == (2, 4)
+    assert found["Chad"].weight == 1.0
+    assert [question[start:end] for start, end in found["Chad"].spans] == ["Chad", "Chad", "CHAD"]
+
+
+def test_weights_sum_to_one_or_there_are_none() -> None:
+    assert sum(mention.weight for mention in mentions("Damerjog, Chad, a country").values()) == pytest.approx(1)
+    assert mentions("What is that?") == {}
+    assert telling([]) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("Which country is Damerjog in?", "Which country is in?"),
+        ("谁造了盐管风琴？", "谁造了 ？"),
+        ("Damerjog", ""),
+        ("Who, in Damerjog, knows Damerjog?", "Who, in , knows ?"),
+        ("Who is it?", "Who is it?"),
+        (" Who   is it? ", "Who is it?"),
+    ],
+)
+def test_what_is_asked_about_the_names(question: str, rest: str) -> None:
+    assert residual_question(question, telling(list(mentions(question).values()))) == rest

@@ -1,0 +1,192 @@
+"""Path search against every simple path of a small graph, scored from the definition."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.bases import live_folder, table_rows, write_facts
+from ytrag_core.config import BuildSettings, RetrievalSettings
+from ytrag_core.knowledge_base import KnowledgeBase
+from ytrag_core.retrieval.paths import PathQuery, find_paths
+from ytrag_core.storage.arrays import map_arrays
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.embedding.encoder import Encoder
+
+TOWNS = "Ashby Brell Corrin Dunlow Estwick Farrow Gantry Hollin Ivel Jarrow Kelmore Lund Netherby Oxley".split()
+FACTS = [
+    ("Marlo Venn", "designed", "Tallow Bridge"),
+    ("Marlo Venn", "born in", "Osterby"),
+    ("Tallow Bridge", "located in", "Norland"),
+    ("Osterby", "famous for", "glass eels"),
+    ("Marlo Venn", "married", "Ines Calder"),
+    ("Ines Calder", "born in", "Port Hale"),
+    ("Tallow Bridge", "opened in", "1871"),
+    ("Marlo Venn", "drew", "Tallow Bridge"),
+    ("Port Hale", "mirrors", "Port Hale"),
+    ("Ivor Lund", "admires", "Marlo Venn"),
+    *((town, "located in", "Norland") for town in TOWNS),
+    *((town, "governed by", f"Mayor of {town}") for town in TOWNS),
+]
+HUB = "Norland"
+TWO_HOPS = "Where was the designer of the Tallow Bridge born?"
+THREE_HOPS = "Where was the wife of the designer of the Tallow Bridge born?"
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["sentences", "parts"])
+def kb(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, encoder: Encoder
+) -> KnowledgeBase:
+    folder = tmp_path_factory.mktemp("paths")
+    settings = BuildSettings() if request.param else BuildSettings(sentence_triples=0)
+    sources = [write_facts(folder / "facts", FACTS)]
+    KnowledgeBase.build(folder / "kb", sources, format="openie", settings=settings, encoder=encoder)
+    return KnowledgeBase.open(folder / "kb", encoder=encoder)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The graph of a knowledge base as its files say, and the vectors of triples and relations."""
+
+    names: list[str]
+    edges: list[tuple[int, int]]
+    facts: NDArray[np.float64]
+    relations: NDArray[np.float64]
+
+    def degree(self, node: int) -> int:
+        return sum((head == node) + (tail == node) for head, tail in self.edges)
+
+    def node(self, name: str) -> int:
+        return self.names.index(name)
+
+
+def plain(kb: KnowledgeBase) -> Plain:
+    nodes = table_rows(kb.path, "entities"), table_rows(kb.path, "attributes")
+    triples = table_rows(kb.path, "triples")
+    folder = live_folder(kb.path) / "vectors"
+    strings = map_arrays(folder / "strings.arrow")
+    vectors = strings["vectors"].astype(np.float64)
+    relations = vectors[strings["relation_string"][[row["relation"] for row in triples]]]
+    if (folder / "triples.arrow").exists():
+        facts = map_arrays(folder / "triples.arrow")["vectors"].astype(np.float64)
+    else:
+        node = strings["node_string"]
+        facts = np.array(
+            [
+                vectors[node[row["head"]]] + relation + vectors[node[row["tail"]]]
+                for row, relation in zip(triples, relations, strict=True)
+            ]
+        )
+        facts /= np.linalg.norm(facts, axis=1, keepdims=True)
+    names = [row["name"] for row in nodes[0]] + [row["value"] for row in nodes[1]]
+    return Plain(names, [(row["head"], row["tail"]) for row in triples], facts, relations)
+
+
+def simple_paths(graph: Plain, nodes: list[int], triples: list[int], hops: int) -> Iterator[tuple[list[int], list[int]]]:
+    if triples:
+        yield nodes, triples
+    if len(triples) < hops:
+        for triple, ends in enumerate(graph.edges):
+            if nodes[-1] in ends:
+                other = ends[1] if ends[0] == nodes[-1] else ends[0]
+                if other not in nodes:
+                    yield from simple_paths(graph, [*nodes, other], [*triples, triple], hops)
+
+
+def cosine(rows: NDArray[np.float64], query: NDArray[np.float32]) -> float:
+    total = rows.sum(axis=0)
+    return float(total @ query / np.linalg.norm(total))
+
+
+def score(graph: Plain, query: PathQuery, nodes: Sequence[int], triples: Sequence[int]) -> float:
+    hubs = sum(0.02 * math.log(1 + graph.degree(node)) for node in nodes[1:-1])
+    alike = cosine(graph.facts[list(triples)], query.question)
+    asked = cosine(graph.relations[list(triples)], query.residual)
+    return alike + asked + 0.1 * (len(triples) - 1) - hubs
+
+
+@pytest.mark.parametrize("max_hops", [1, 2, 3, 4])
+@pytest.mark.parametrize("starts", [["Tallow Bridge"], ["Tallow Bridge", "Port Hale", "1871"]])
+def test_a_wide_beam_finds_the_best_of_all_paths(kb: KnowledgeBase, max_hops: int, starts: list[str]) -> None:
+    graph = plain(kb)
+    query = PathQuery(kb.encoder.encode_query(TWO_HOPS), kb.encoder.encode_query("Where was the designer born?"))
+    settings = RetrievalSettings(beam=100_000, max_hops=max_hops)
+    found = find_paths(kb.view, query, {graph.node(name): 1.0 for name in starts}, settings)
+    best: dict[frozenset[int], float] = {}
+    for name in starts:
+        for nodes, triples in simple_paths(graph, [graph.node(name)], [], max_hops):
+            value = score(graph, query, nodes, triples)
+            best[frozenset(triples)] = max(value, best.get(frozenset(triples), -9.0))
+    wanted = sorted(best.values(), reverse=True)[:20]
+    assert [path.score for path in found] == pytest.approx(wanted, abs=2e-3)
+    for path in found:
+        assert path.score == pytest.approx(score(graph, query, path.nodes, path.triples), abs=2e-3)
+        for (here, there), triple in zip(pairwise(path.nodes), path.triples, strict=True):
+            assert {here, there} == set(graph.edges[triple])
+        assert len(set(path.nodes)) == len(path.nodes) == len(path.triples) + 1
+
+
+def chain(kb: KnowledgeBase, question: str) -> list[list[tuple[str, str, str]]]:
+    return [
+        [(hit.head, hit.relation, hit.tail) for hit in path.triples] for path in kb.retrieve(question).paths
+    ]
+
+
+def test_a_chain_of_two_is_found(kb: KnowledgeBase) -> None:
+    born, best = FACTS[1], chain(kb, TWO_HOPS)[0]
+    assert best[0] in (FACTS[0], FACTS[7])
+    assert best[1] == born
+    texts = [chunk.id for chunk in kb.retrieve(TWO_HOPS).chunks[:5]]
+    assert {"p0", "p1"} <= set(texts)
+
+
+def test_a_chain_of_three_is_found(kb: KnowledgeBase) -> None:
+    best = chain(kb, THREE_HOPS)[0]
+    assert best[0] in (FACTS[0], FACTS[7])
+    assert best[1:] == [FACTS[4], FACTS[5]]
+
+
+@pytest.mark.parametrize("question", [TWO_HOPS, THREE_HOPS])
+def test_a_hub_does_not_come_before_the_chain(kb: KnowledgeBase, question: str) -> None:
+    through_hub = [
+        any({HUB} <= {*first[::2]} & {*second[::2]} for first, second in pairwise(path))
+        for path in chain(kb, question)
+    ]
+    assert True in through_hub
+    assert not any(through_hub[:2])
+
+
+def test_a_long_row_is_sampled(kb: KnowledgeBase) -> None:
+    graph = plain(kb)
+    query = PathQuery(*[kb.encoder.encode_query("Which towns lie in Norland?")] * 2)
+    settings = RetrievalSettings(beam=1000, max_hops=1, row_limit=4)
+    found = find_paths(kb.view, query, {graph.node(HUB): 1.0}, settings)
+    assert len(found) == 4
+    assert len(find_paths(kb.view, query, {graph.node(HUB): 1.0}, RetrievalSettings(max_hops=1))) == 15
+
+
+def test_a_narrow_beam_keeps_the_best_step(kb: KnowledgeBase) -> None:
+    graph = plain(kb)
+    query = PathQuery(*[kb.encoder.encode_query("Who designed the Tallow Bridge?")] * 2)
+    found = find_paths(kb.view, query, {graph.node("Tallow Bridge"): 1.0}, RetrievalSettings(beam=1, max_hops=3))
+    assert [len(path.triples) for path in sorted(found, key=lambda path: len(path.triples))] == [1, 2, 3]
+    one, two, three = (path.triples for path in sorted(found, key=lambda path: len(path.triples)))
+    assert two[:1] == one
+    assert three[:2] == two
+
+
+def test_without_a_start_there_is_no_path(kb: KnowledgeBase) -> None:
+    query = PathQuery(*[kb.encoder.encode_query("anything")] * 2)
+    assert find_paths(kb.view, query, {}, RetrievalSettings()) == []
+    loop = {plain(kb).node("glass eels"): 1.0}
+    assert all(len(path.triples) == 1 for path in find_paths(kb.view, query, loop, RetrievalSettings(max_hops=1)))

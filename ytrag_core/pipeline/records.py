@@ -1,0 +1,237 @@
+"""Documents, chunks and extractions into the knowledge base's store, and out of it as content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from ytrag_core.documents.model import Chunk, Document, Problem
+from ytrag_core.errors import DocumentError
+from ytrag_core.extraction.codec import extraction_from_json, extraction_to_json
+from ytrag_core.extraction.model import Extraction
+from ytrag_core.extraction.offline import EXTRACTOR_VERSION, extract_offline
+from ytrag_core.graph.assemble import assemble_graph
+from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
+from ytrag_core.pipeline.build import Content
+from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from ytrag_core.extraction.recorded import RecordedSource
+    from ytrag_core.pipeline.report import StageRecorder
+    from ytrag_core.schema.model import GraphSchema
+    from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
+
+__all__ = ["extract_missing", "known_sources", "store_documents", "store_recorded", "stored_content"]
+
+_RECORDED = "recorded"
+_OFFLINE = EXTRACTOR_VERSION
+_BATCH = 256
+
+T = TypeVar("T")
+
+
+def _sha256(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+def _document_row(document: Document, chunked: str) -> DocumentRow:
+    metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
+    return DocumentRow(
+        id=document.id,
+        source=document.source,
+        title=document.title,
+        text=document.text,
+        sha256=_sha256(chunked, document.title, document.text, metadata),
+        metadata=document.metadata,
+        has_record_id=document.has_record_id,
+    )
+
+
+def store_documents(
+    meta: MetaStore,
+    documents: Iterable[Document],
+    chunked: str,
+    chunk: Callable[[Document], Sequence[Chunk]],
+    problems: list[Problem],
+) -> None:
+    """Store documents that are new or changed, with their chunks; one that cannot be stored is a problem."""
+    known = meta.document_hashes()
+    for batch in _batches(documents):
+        changed = []
+        for document in batch:
+            row = _document_row(document, chunked)
+            if known.get(row.id) != row.sha256:
+                changed.append((row, [_chunk_row(*item) for item in enumerate(chunk(document))]))
+        try:
+            _put(meta, changed)
+        except DocumentError:
+            for row, passages in changed:
+                try:
+                    _put(meta, [(row, passages)])
+                except DocumentError as error:
+                    meta.delete_documents([row.id])
+                    problems.append(Problem(row.source, str(error)))
+
+
+def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, Sequence[ChunkRow]]]) -> None:
+    meta.put_documents(row for row, _ in changed)
+    meta.put_chunks(passage for _, passages in changed for passage in passages)
+
+
+def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
+    return ChunkRow(
+        id=chunk.id,
+        document_id=chunk.document_id,
+        position=position,
+        title=chunk.title,
+        text=chunk.text,
+        start=chunk.start,
+        end=chunk.end,
+        sha256=_sha256(chunk.title, chunk.text, "first" if chunk.start == 0 else "later"),
+    )
+
+
+def _recorded_key(chunk_id: str, title: str, text: str) -> str:
+    return _sha256(_RECORDED, chunk_id, title, text)
+
+
+def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(rows)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+def _known_extractions(meta: MetaStore, batch: Sequence[ChunkRow]) -> list[Extraction | None]:
+    """Return the best extraction stored for each chunk: a recorded one before one made offline."""
+    recorded = meta.extractions(_RECORDED, [_recorded_key(row.id, row.title, row.text) for row in batch])
+    offline = meta.extractions(_OFFLINE, [row.sha256 for row in batch])
+    found: list[Extraction | None] = []
+    for row in batch:
+        payload = recorded.get(_recorded_key(row.id, row.title, row.text)) or offline.get(row.sha256)
+        found.append(None if payload is None else extraction_from_json(row.id, payload))
+    return found
+
+
+def store_recorded(meta: MetaStore, source: RecordedSource) -> None:
+    """Store recorded extractions; a passage without one has an empty one, and is not extracted again."""
+    meta.put_extractions(
+        _RECORDED,
+        (
+            (
+                _recorded_key(document.id, document.title, document.text),
+                extraction_to_json(source.extractions.get(document.id, Extraction(document.id))),
+            )
+            for document in source.documents
+        ),
+    )
+
+
+def extract_missing(meta: MetaStore, recorder: StageRecorder) -> int:
+    """Extract from chunks without an extraction; each batch is kept at once. Returns how many."""
+    done = n_extracted = 0
+    for batch in _batches(meta.chunks()):
+        missing = [
+            row
+            for row, extraction in zip(batch, _known_extractions(meta, batch), strict=True)
+            if extraction is None
+        ]
+        if missing:
+            extracted = [
+                (
+                    row.sha256,
+                    extraction_to_json(
+                        extract_offline(
+                            Chunk(row.id, row.document_id, row.title, row.text, row.start, row.end)
+                        )
+                    ),
+                )
+                for row in missing
+            ]
+            meta.put_extractions(_OFFLINE, extracted)
+            n_extracted += len(missing)
+        done += len(batch)
+        recorder.progress("extract", done, None)
+    return n_extracted
+
+
+def stored_content(
+    writer: SnapshotWriter,
+    paths: Sequence[Path],
+    source_format: str,
+    problems: Sequence[Problem],
+    schema: GraphSchema | None,
+    recorder: StageRecorder,
+) -> Content:
+    """Return everything the knowledge base now holds, in canonical order."""
+    meta = writer.meta
+    with recorder.stage("graph") as stage:
+        rows = sorted(meta.chunks(), key=lambda row: (row.document_id, row.position))
+        if not rows:
+            reasons = "".join(f"\n  {problem.source}: {problem.reason}" for problem in problems[:5])
+            raise DocumentError(
+                f"no text was found in {', '.join(map(str, paths))}; files of text are needed{reasons}"
+            )
+        documents = list(meta.documents())
+        row_of_document = {document.id: position for position, document in enumerate(documents)}
+        counts = np.bincount([row_of_document[row.document_id] for row in rows], minlength=len(documents))
+        extractions = (
+            extraction
+            for batch in _batches(rows)
+            for extraction in _known_extractions(meta, batch)
+            if extraction is not None
+        )
+        graph = assemble_graph(
+            extractions,
+            {row.id: position for position, row in enumerate(rows)},
+            is_attribute=lambda relation: schema is not None and schema.attribute_type(relation) is not None,
+        )
+        stage.items = graph.n_triples
+    document_table = pa.table(
+        [
+            [document.id for document in documents],
+            [document.title for document in documents],
+            [document.source for document in documents],
+            counts.astype(np.int32),
+            [
+                json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
+                for document in documents
+            ],
+        ],
+        schema=DOCUMENTS,
+    )
+    chunk_table = pa.table(
+        [
+            [row.id for row in rows],
+            np.array([row_of_document[row.document_id] for row in rows], np.int32),
+            [row.title for row in rows],
+            [row.text for row in rows],
+            np.array([row.start for row in rows], np.int32),
+            np.array([row.end for row in rows], np.int32),
+        ],
+        schema=CHUNKS,
+    )
+    before = known_sources(writer.previous)
+    entries = [{"format": source_format, "path": str(path)} for path in paths]
+    sources = [*before, *(entry for entry in entries if entry not in before)]
+    return Content(
+        graph, document_table, chunk_table, sources, problems, schema.version if schema is not None else ""
+    )
+
+
+def known_sources(previous: Snapshot | None) -> list[dict[str, Any]]:
+    """Return where the content of the live snapshot came from."""
+    entries = previous.manifest.sources if previous is not None else []
+    return [entry for entry in entries if isinstance(entry, dict)]
