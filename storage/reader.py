@@ -12,6 +12,7 @@ from ytrag_core.storage.files import reading, sha256_files
 from ytrag_core.storage.manifest import MANIFEST_NAME, Manifest, read_manifest
 from ytrag_core.storage.meta import MetaStore
 from ytrag_core.storage.tables import read_table
+from ytrag_core.storage.verified import read_stamps, stamp, write_stamps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Snapshot"]
+
+Verify = Literal["size", "changed", "full"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Snapshot:
     manifest: Manifest
 
     @classmethod
-    def open(cls, root: Path, *, verify: Literal["size", "full"] = "size") -> Snapshot:
+    def open(cls, root: Path, *, verify: Verify = "changed") -> Snapshot:
         """Open the live snapshot of the knowledge base at `root`.
 
         Parameters
@@ -50,8 +53,9 @@ class Snapshot:
         root
             The knowledge base's directory.
         verify
-            "size" checks that every file is there and as long as it should be, and reads none of them; "full"
-            reads all of them and compares checksums.
+            "size" checks that every file is there and as long as it should be, and reads none of them;
+            "changed" compares the checksums of files that were written or copied since they were last found
+            right, which is none as a rule; "full" compares all.
 
         Raises
         ------
@@ -73,7 +77,7 @@ class Snapshot:
                 name = newer
 
     @classmethod
-    def _open_named(cls, root: Path, name: str, verify: Literal["size", "full"]) -> Snapshot:
+    def _open_named(cls, root: Path, name: str, verify: Verify) -> Snapshot:
         folder = root / layout.SNAPSHOTS_NAME / name
         if not folder.is_dir() or folder.is_symlink():
             raise SnapshotError(
@@ -82,8 +86,8 @@ class Snapshot:
             )
         snapshot = cls(root, folder, read_manifest(folder))
         snapshot._check_sizes()
-        if verify == "full":
-            snapshot._check_sums()
+        if verify != "size":
+            snapshot._check_sums(only_changed=verify == "changed")
         return snapshot
 
     def _check_sizes(self) -> None:
@@ -102,8 +106,16 @@ class Snapshot:
                     "restore it from a copy, or build again"
                 )
 
-    def _check_sums(self) -> None:
+    def _check_sums(self, *, only_changed: bool) -> None:
         files = self.manifest.files
+        if only_changed:
+            right = read_stamps(self.path)
+            with reading(self.path):
+                files = {
+                    name: entry for name, entry in files.items() if right.get(name) != stamp(self.path / name)
+                }
+        if not files:
+            return
         found = sha256_files([self.path / name for name in files])
         broken = [
             name for (name, entry), digest in zip(files.items(), found, strict=True) if digest != entry.sha256
@@ -113,6 +125,7 @@ class Snapshot:
                 f"{self.path}: the checksum of {', '.join(broken)} is wrong: it was changed or damaged; "
                 "restore it from a copy, or build again"
             )
+        write_stamps(self.path, self.manifest.files)
 
     @property
     def number(self) -> int:

@@ -26,6 +26,7 @@ from ytrag_core.storage.files import (
 from ytrag_core.storage.manifest import FORMAT_VERSION, MANIFEST_NAME, FileEntry, Manifest, manifest_bytes
 from ytrag_core.storage.meta import MetaStore
 from ytrag_core.storage.reader import Snapshot
+from ytrag_core.storage.verified import write_stamps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,7 +107,7 @@ class SnapshotWriter:
         with writing(self.root):
             (self.root / layout.HOLDER_NAME).write_text(f"{os.getpid()}\n", encoding="ascii")
         live = layout.read_current(self.root)
-        self.previous = None if live is None else Snapshot.open(self.root)
+        self.previous = None if live is None else Snapshot.open(self.root, verify="size")
         before = 0 if self.previous is None else self.previous.number
         meta_path = self.root / layout.META_NAME
         if self.previous is not None and not meta_path.is_file():
@@ -182,6 +183,7 @@ class SnapshotWriter:
             settings=_plain(dict(settings)),
             sources=_plain(list(sources)),
         )
+        write_stamps(self.path, manifest.files)
         write_synced(self.path / MANIFEST_NAME, manifest_bytes(manifest))
         final = self.path.with_name(manifest.snapshot)
         with writing(final):

@@ -97,7 +97,9 @@ def assembled(*extractions: Extraction, chunks: dict[str, int] | None = None) ->
 
 def test_the_form_seen_most_is_shown_and_the_others_are_aliases() -> None:
     graph = assembled(
-        Extraction("c0", entities=(Mention("ADA LOVELACE"),), triples=(("Ada  Lovelace", "wrote", "Note G"),)),
+        Extraction(
+            "c0", entities=(Mention("ADA LOVELACE"),), triples=(("Ada  Lovelace", "wrote", "Note G"),)
+        ),
         Extraction("c1", triples=(("“Ada Lovelace”", "born in", "London"),)),
         Extraction("c2", triples=(("Ada Lovelace", "met", "Babbage"), ("Ada Lovelace", "knew", "Babbage"))),
     )
@@ -311,7 +313,11 @@ def test_the_order_of_arrival_changes_nothing(extractions: list[Extraction], rng
 
 def test_malformed_triples_lose_nothing_else(tmp_path: Path) -> None:
     corpus = [{"id": f"c{i}", "title": f"Passage {i}", "text": f"Text {i}."} for i in range(5)]
-    good: list[list[object]] = [["Ada", "born in", "London"], ["Ada", "met", "Bob"], ["Bob", "founded", "1840"]]
+    good: list[list[object]] = [
+        ["Ada", "born in", "London"],
+        ["Ada", "met", "Bob"],
+        ["Bob", "founded", "1840"],
+    ]
     bad: list[object] = [["Ada", "knew"], ["Ada", "", "Eve"], ["Ada", "has", 3], [], "Ada knew Eve", None]
     bad += [["a", "b", "c", "d"], [["Ada"], "knew", "Eve"], ["\u200b", "knew", "Eve"], [" ", "knew", "Eve"]]
     mixed = [fact for pair in zip(bad, [*good, *good, *good, *good], strict=False) for fact in pair]

@@ -79,7 +79,9 @@ def test_both_directions_agree_with_the_triples(tmp_path: Path) -> None:
         for _ in range(n_edges)
     ]
     graph = read(
-        tmp_path, nodes, {name: list(column) for name, column in zip(EDGES, zip(*edges, strict=True), strict=True)}
+        tmp_path,
+        nodes,
+        {name: list(column) for name, column in zip(EDGES, zip(*edges, strict=True), strict=True)},
     ).graph
     relations = {name: row for row, name in enumerate(["a", "b", "c d"])}
     wanted = sorted({(src, dst, relations[relation]) for src, relation, dst in edges})
@@ -93,7 +95,14 @@ def test_both_directions_agree_with_the_triples(tmp_path: Path) -> None:
     assert graph.relations["n_triples"].to_pylist() == counts
 
 
-TYPES = [pa.int8(), pa.int64(), pa.uint16(), pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+TYPES = [
+    pa.int8(),
+    pa.int64(),
+    pa.uint16(),
+    pa.string(),
+    pa.large_string(),
+    pa.dictionary(pa.int8(), pa.string()),
+]
 
 
 @pytest.mark.parametrize("node_type", TYPES, ids=str)
@@ -107,7 +116,11 @@ def test_ids_may_be_integers_or_strings_in_either_file(
 
     nodes = as_table(NODES).set_column(0, "id", typed(NODES["id"], node_type))
     edges = pa.table(
-        {"src": typed(EDGES["src"], edge_type), "relation": EDGES["relation"], "dst": typed(EDGES["dst"], edge_type)}
+        {
+            "src": typed(EDGES["src"], edge_type),
+            "relation": EDGES["relation"],
+            "dst": typed(EDGES["dst"], edge_type),
+        }
     )
     source = read(tmp_path, nodes, edges)
     assert source.problems == ()
@@ -165,7 +178,11 @@ def test_nulls_and_unknown_ids_are_set_aside(tmp_path: Path) -> None:
 
 def test_a_graph_without_edges_is_a_graph(tmp_path: Path) -> None:
     empty = pa.table(
-        {"src": pa.array([], pa.int64()), "relation": pa.array([], pa.string()), "dst": pa.array([], pa.int64())}
+        {
+            "src": pa.array([], pa.int64()),
+            "relation": pa.array([], pa.string()),
+            "dst": pa.array([], pa.int64()),
+        }
     )
     graph = read(tmp_path, NODES, empty).graph
     assert (graph.n_entities, graph.n_triples, graph.relations.num_rows) == (4, 0, 0)

@@ -10,8 +10,24 @@ from ytrag_core.graph.literals import is_literal
 from ytrag_core.graph.normalise import entity_key, relation_key, relation_text
 
 SAME = [
-    ["New York City", "  new   york\tcity ", "NEW YORK\nCITY", "Ｎｅｗ　Ｙｏｒｋ　Ｃｉｔｙ", "New York City."],
-    ["Hamlet", "“Hamlet”", "'Hamlet'", "«Hamlet»", "‘Hamlet’", '"Hamlet,"', "(Hamlet)", "[Hamlet]", "HAMLET!"],
+    [
+        "New York City",
+        "  new   york\tcity ",
+        "NEW YORK\nCITY",
+        "Ｎｅｗ　Ｙｏｒｋ　Ｃｉｔｙ",
+        "New York City.",
+    ],
+    [
+        "Hamlet",
+        "“Hamlet”",
+        "'Hamlet'",
+        "«Hamlet»",
+        "‘Hamlet’",
+        '"Hamlet,"',
+        "(Hamlet)",
+        "[Hamlet]",
+        "HAMLET!",
+    ],
     ["红楼梦", "《红楼梦》", "“红楼梦”", "「红楼梦」", "『红楼梦』", "（红楼梦）", "【红楼梦】", "红楼梦。"],
     ["O'Brien", "O’Brien", "o`brien", "OʼBrien"],
     ["Jean-Luc", "Jean–Luc", "jean—luc", "Jean‑Luc"],
@@ -62,11 +78,19 @@ def test_keys_by_hand(name: str, key: str) -> None:
     assert entity_key(name) == key
 
 
-WORDS = st.lists(
-    st.text("abcxyzäéß0123456789红楼梦", min_size=1, max_size=6), min_size=1, max_size=4
-)
+WORDS = st.lists(st.text("abcxyzäéß0123456789红楼梦", min_size=1, max_size=6), min_size=1, max_size=4)
 DRESS = st.sampled_from(
-    [("“", "”"), ('"', '"'), ("'", "'"), ("(", ")"), ("《", "》"), ("「", "」"), ("", "."), (" ", "\t"), ("[", "]")]
+    [
+        ("“", "”"),
+        ('"', '"'),
+        ("'", "'"),
+        ("(", ")"),
+        ("《", "》"),
+        ("「", "」"),
+        ("", "."),
+        (" ", "\t"),
+        ("[", "]"),
+    ]
 )
 
 
@@ -112,17 +136,69 @@ def test_relations_as_words(relation: str, words: str) -> None:
 
 
 LITERALS = [
-    *("1963", "1960s", "c. 1500", "around 1900", "1914-1918", "1999–present", "300 BC", "2001-09-11", "2001-09"),
+    *(
+        "1963",
+        "1960s",
+        "c. 1500",
+        "around 1900",
+        "1914-1918",
+        "1999–present",
+        "300 BC",
+        "2001-09-11",
+        "2001-09",
+    ),
     *("12 May 1963", "May 12, 1963", "May 1963", "Sept. 11, 2001", "July", "19th century", "2nd century BC"),
     *("42", "-7", "3.14", "1,000", "1 000 000", "50%", "$3 million", "€20", "3.5 billion", "３００"),
     *("3 km", "214 kilometres", "100 years", "186,000 inhabitants", "12 kg"),
-    *("1949年", "1949年10月1日", "1949年10月", "一九四九年", "公元前221年", "二十世纪", "十月", "三月五日", "300公里"),
+    *(
+        "1949年",
+        "1949年10月1日",
+        "1949年10月",
+        "一九四九年",
+        "公元前221年",
+        "二十世纪",
+        "十月",
+        "三月五日",
+        "300公里",
+    ),
     *("14.2万", "35％", "120米"),
 ]
 NAMES = [
-    *("Apollo 11", "U2", "7up", "2Pac", "1984 (novel)", "1963 (film)", "FIFA World Cup 2006", "R2-D2", "Area 51"),
-    *("April O'Neil", "May Day", "March hare", "August Strindberg", "June Carter", "Route 66", "Se7en", "Catch-22"),
-    *("三国", "五月天", "二十四史", "十月围城", "百度", "九寨沟", "一", "万里", "C++", "!!!", "kilometres", "percent"),
+    *(
+        "Apollo 11",
+        "U2",
+        "7up",
+        "2Pac",
+        "1984 (novel)",
+        "1963 (film)",
+        "FIFA World Cup 2006",
+        "R2-D2",
+        "Area 51",
+    ),
+    *(
+        "April O'Neil",
+        "May Day",
+        "March hare",
+        "August Strindberg",
+        "June Carter",
+        "Route 66",
+        "Se7en",
+        "Catch-22",
+    ),
+    *(
+        "三国",
+        "五月天",
+        "二十四史",
+        "十月围城",
+        "百度",
+        "九寨沟",
+        "一",
+        "万里",
+        "C++",
+        "!!!",
+        "kilometres",
+        "percent",
+    ),
 ]
 
 

@@ -124,9 +124,7 @@ def spaced(words: Sequence[str]) -> str:
     return " ".join(words)
 
 
-@given(
-    st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=6), st.lists(WORDS, max_size=8)
-)
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=6), st.lists(WORDS, max_size=8))
 def test_longest_names_win_then_the_first(names: list[list[str]], question: list[str]) -> None:
     table = lexicon([(node, spaced(name)) for node, name in enumerate(names)])
     taken: set[int] = set()

@@ -10,7 +10,15 @@ from ytrag_core.config import RetrievalSettings
 from ytrag_core.retrieval.lexicon import Lexicon, build_lexicon
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
 
-NAMES = [(0, "Damerjog"), (1, "country"), (2, "Chad"), (3, "盐管风琴"), (4, "Chad"), (5, "in"), (6, "Chad Lake")]
+NAMES = [
+    (0, "Damerjog"),
+    (1, "country"),
+    (2, "Chad"),
+    (3, "盐管风琴"),
+    (4, "Chad"),
+    (5, "in"),
+    (6, "Chad Lake"),
+]
 TEXTS = ["Damerjog lies in a country", "Chad is a country", "a country in the south", "in Chad", "盐管风琴"]
 LEXICON = Lexicon.from_arrays(build_lexicon(NAMES, TEXTS))
 
@@ -54,7 +62,9 @@ def test_homonyms_are_one_mention_of_all_bearers_and_repeats_are_one() -> None:
 
 
 def test_weights_sum_to_one_or_there_are_none() -> None:
-    assert sum(mention.weight for mention in mentions("Damerjog, Chad, a country").values()) == pytest.approx(1)
+    assert sum(mention.weight for mention in mentions("Damerjog, Chad, a country").values()) == pytest.approx(
+        1
+    )
     assert mentions("What is that?") == {}
     assert telling([]) == []
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from ytrag_core.embedding.encoder import Encoder
 
-TOWNS = "Ashby Brell Corrin Dunlow Estwick Farrow Gantry Hollin Ivel Jarrow Kelmore Lund Netherby Oxley".split()
+TOWNS = (
+    "Ashby Brell Corrin Dunlow Estwick Farrow Gantry Hollin Ivel Jarrow Kelmore Lund Netherby Oxley".split()
+)
 FACTS = [
     ("Marlo Venn", "designed", "Tallow Bridge"),
     ("Marlo Venn", "born in", "Osterby"),
@@ -92,7 +94,9 @@ def plain(kb: KnowledgeBase) -> Plain:
     return Plain(names, [(row["head"], row["tail"]) for row in triples], facts, relations)
 
 
-def simple_paths(graph: Plain, nodes: list[int], triples: list[int], hops: int) -> Iterator[tuple[list[int], list[int]]]:
+def simple_paths(
+    graph: Plain, nodes: list[int], triples: list[int], hops: int
+) -> Iterator[tuple[list[int], list[int]]]:
     if triples:
         yield nodes, triples
     if len(triples) < hops:
@@ -119,7 +123,9 @@ def score(graph: Plain, query: PathQuery, nodes: Sequence[int], triples: Sequenc
 @pytest.mark.parametrize("starts", [["Tallow Bridge"], ["Tallow Bridge", "Port Hale", "1871"]])
 def test_a_wide_beam_finds_the_best_of_all_paths(kb: KnowledgeBase, max_hops: int, starts: list[str]) -> None:
     graph = plain(kb)
-    query = PathQuery(kb.encoder.encode_query(TWO_HOPS), kb.encoder.encode_query("Where was the designer born?"))
+    query = PathQuery(
+        kb.encoder.encode_query(TWO_HOPS), kb.encoder.encode_query("Where was the designer born?")
+    )
     settings = RetrievalSettings(beam=100_000, max_hops=max_hops)
     found = find_paths(kb.view, query, {graph.node(name): 1.0 for name in starts}, settings)
     best: dict[frozenset[int], float] = {}
@@ -178,7 +184,9 @@ def test_a_long_row_is_sampled(kb: KnowledgeBase) -> None:
 def test_a_narrow_beam_keeps_the_best_step(kb: KnowledgeBase) -> None:
     graph = plain(kb)
     query = PathQuery(*[kb.encoder.encode_query("Who designed the Tallow Bridge?")] * 2)
-    found = find_paths(kb.view, query, {graph.node("Tallow Bridge"): 1.0}, RetrievalSettings(beam=1, max_hops=3))
+    found = find_paths(
+        kb.view, query, {graph.node("Tallow Bridge"): 1.0}, RetrievalSettings(beam=1, max_hops=3)
+    )
     assert [len(path.triples) for path in sorted(found, key=lambda path: len(path.triples))] == [1, 2, 3]
     one, two, three = (path.triples for path in sorted(found, key=lambda path: len(path.triples)))
     assert two[:1] == one
@@ -189,4 +197,6 @@ def test_without_a_start_there_is_no_path(kb: KnowledgeBase) -> None:
     query = PathQuery(*[kb.encoder.encode_query("anything")] * 2)
     assert find_paths(kb.view, query, {}, RetrievalSettings()) == []
     loop = {plain(kb).node("glass eels"): 1.0}
-    assert all(len(path.triples) == 1 for path in find_paths(kb.view, query, loop, RetrievalSettings(max_hops=1)))
+    assert all(
+        len(path.triples) == 1 for path in find_paths(kb.view, query, loop, RetrievalSettings(max_hops=1))
+    )

@@ -65,7 +65,9 @@ def found_by(evidence: Evidence, route: str) -> list[str]:
 
 
 @pytest.mark.parametrize("question", ASKED)
-def test_every_triple_names_exactly_the_passages_that_state_it(sample_kb: KnowledgeBase, question: str) -> None:
+def test_every_triple_names_exactly_the_passages_that_state_it(
+    sample_kb: KnowledgeBase, question: str
+) -> None:
     evidence = sample_kb.retrieve(question, top_k=200)
     hits: list[TripleHit] = [*evidence.triples, *(hit for path in evidence.paths for hit in path.triples)]
     assert len(hits) > 100
@@ -177,7 +179,11 @@ def test_top_k_cuts_one_ranking(sample_kb: KnowledgeBase, top_k: int) -> None:
         (" \n\u3000", {}, "question is empty"),
         (QUESTION, {"top_k": 0}, "top_k is 0; at least 1"),
         (QUESTION, {"top_k": -3}, "top_k is -3"),
-        (QUESTION, {"routes": ["dense", "teleport"]}, r"\['teleport'\].*entity, triple, community, path, ppr"),
+        (
+            QUESTION,
+            {"routes": ["dense", "teleport"]},
+            r"\['teleport'\].*entity, triple, community, path, ppr",
+        ),
         (QUESTION, {"routes": []}, "none arrived; choose from entity"),
     ],
 )
@@ -202,7 +208,8 @@ def test_threads_get_what_one_thread_gets(sample_kb: KnowledgeBase) -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "triples"), [("", []), ("The sea", []), ("The sea", [["sea", "colour", "blue"]]), ("", [["1", "2", "3"]])]
+    ("title", "triples"),
+    [("", []), ("The sea", []), ("The sea", [["sea", "colour", "blue"]]), ("", [["1", "2", "3"]])],
 )
 def test_small_knowledge_bases_answer(
     tmp_path: Path, encoder: Encoder, title: str, triples: list[list[str]]

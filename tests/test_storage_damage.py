@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.test_storage_snapshot import build, refused, value_of
+from ytrag_core.storage import reader
+from ytrag_core.storage.files import sha256_files
 from ytrag_core.storage.snapshot import FORMAT_VERSION, Snapshot, SnapshotWriter
 
 if TYPE_CHECKING:
@@ -132,12 +136,36 @@ def test_no_writer_touches_a_damaged_knowledge_base(kb: Path, damage: str) -> No
     assert sorted(kb.rglob("*")) == before
 
 
-def test_a_broken_checksum_is_found_by_a_full_check(kb: Path) -> None:
+def test_a_file_that_was_touched_is_checksummed_when_opened(kb: Path) -> None:
     path = kb / "snapshots" / "000001" / "hnsw" / "strings.bin"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"x")
+    with refused("the checksum of hnsw/strings.bin is wrong", kb):
+        Snapshot.open(kb)
+    path.write_bytes(content)
+    Snapshot.open(kb)
+
+
+def test_decay_that_leaves_no_trace_is_found_by_a_full_check(kb: Path) -> None:
+    path = kb / "snapshots" / "000001" / "hnsw" / "strings.bin"
+    before = path.stat()
     path.write_bytes(path.read_bytes()[:-1] + b"x")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     Snapshot.open(kb)
     with refused("the checksum of hnsw/strings.bin is wrong", kb):
         Snapshot.open(kb, verify="full")
+
+
+def test_a_copy_is_checksummed_once(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(kb, copy)
+    read: list[Path] = []
+    monkeypatch.setattr(reader, "sha256_files", lambda paths: read.extend(paths) or sha256_files(paths))
+    Snapshot.open(copy)
+    assert read
+    read.clear()
+    Snapshot.open(copy)
+    assert not read
 
 
 def test_places_without_a_knowledge_base(tmp_path: Path) -> None:

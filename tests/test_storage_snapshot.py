@@ -168,7 +168,7 @@ def test_opening_reads_no_data_file(kb: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(Path, "open", watched_open)
     Snapshot.open(kb)
-    assert sorted(set(opened)) == ["CURRENT", "manifest.json"]
+    assert sorted(set(opened)) == [".verified", "CURRENT", "manifest.json"]
     Snapshot.open(kb, verify="full")
     assert "strings.bin" in opened
 

@@ -116,11 +116,12 @@ def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
 
 def _known_extractions(meta: MetaStore, batch: Sequence[ChunkRow]) -> list[Extraction | None]:
     """Return the best extraction stored for each chunk: a recorded one before one made offline."""
-    recorded = meta.extractions(_RECORDED, [_recorded_key(row.id, row.title, row.text) for row in batch])
+    keys = [_recorded_key(row.id, row.title, row.text) for row in batch]
+    recorded = meta.extractions(_RECORDED, keys)
     offline = meta.extractions(_OFFLINE, [row.sha256 for row in batch])
     found: list[Extraction | None] = []
-    for row in batch:
-        payload = recorded.get(_recorded_key(row.id, row.title, row.text)) or offline.get(row.sha256)
+    for row, key in zip(batch, keys, strict=True):
+        payload = recorded[key] if key in recorded else offline.get(row.sha256)
         found.append(None if payload is None else extraction_from_json(row.id, payload))
     return found
 
