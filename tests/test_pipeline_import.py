@@ -48,7 +48,7 @@ def build(root: Path, folder: Path, encoder: Encoder) -> BuildReport:
 def all_files(root: Path) -> dict[str, bytes]:
     """Everything of the live snapshot but its manifest, which has the snapshot's number in it."""
     folder = live_folder(root)
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("[!.]*") if path.is_file()}
     return {name: path.read_bytes() for name, path in files.items() if name != "manifest.json"}
 
 

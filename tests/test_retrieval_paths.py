@@ -23,9 +23,22 @@ if TYPE_CHECKING:
 
     from ytrag_core.embedding.encoder import Encoder
 
-TOWNS = (
-    "Ashby Brell Corrin Dunlow Estwick Farrow Gantry Hollin Ivel Jarrow Kelmore Lund Netherby Oxley".split()
-)
+TOWNS = [
+    "Ashby",
+    "Brell",
+    "Corrin",
+    "Dunlow",
+    "Estwick",
+    "Farrow",
+    "Gantry",
+    "Hollin",
+    "Ivel",
+    "Jarrow",
+    "Kelmore",
+    "Lund",
+    "Netherby",
+    "Oxley",
+]
 FACTS = [
     ("Marlo Venn", "designed", "Tallow Bridge"),
     ("Marlo Venn", "born in", "Osterby"),

@@ -16,7 +16,7 @@ from ytrag_core.storage.files import sha256_files
 from ytrag_core.storage.snapshot import FORMAT_VERSION, Snapshot, SnapshotWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
@@ -160,7 +160,12 @@ def test_a_copy_is_checksummed_once(kb: Path, tmp_path: Path, monkeypatch: pytes
     copy = tmp_path / "copy"
     shutil.copytree(kb, copy)
     read: list[Path] = []
-    monkeypatch.setattr(reader, "sha256_files", lambda paths: read.extend(paths) or sha256_files(paths))
+
+    def watched(paths: Sequence[Path]) -> list[str]:
+        read.extend(paths)
+        return sha256_files(paths)
+
+    monkeypatch.setattr(reader, "sha256_files", watched)
     Snapshot.open(copy)
     assert read
     read.clear()
