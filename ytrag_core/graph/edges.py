@@ -114,7 +114,7 @@ def _id_column(column: pa.ChunkedArray, path: Path, name: str) -> pa.Array:
             return column.cast(pa.int64()).combine_chunks()
         except pa.ArrowInvalid as error:
             raise GraphFormatError(
-                f"{path}: column {name!r} holds ids beyond 64 bits with a sign ({error}); give them as strings"
+                f"{path}: column {name!r} holds ids beyond signed 64 bits ({error}); give them as strings"
             ) from error
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return column.cast(pa.string()).combine_chunks()

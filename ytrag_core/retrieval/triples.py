@@ -33,6 +33,8 @@ _N_STRINGS = 64
 _N_TRIPLES = 128
 _ROW_LIMIT = 256
 _BEARERS = 32
+_NEAR_BEARERS = 4
+_NEAR_ROW_LIMIT = 32
 _MENTION_BONUS = 0.5
 
 
@@ -154,36 +156,44 @@ def match_triples(
     """
     if view.n_triples == 0:
         return ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
-    weight: dict[int, float] = {}
-    for mention in mentions:
-        for node in mention.nodes[:_BEARERS]:
-            weight[node] = max(weight.get(node, 0.0), mention.weight)
-    nodes = np.fromiter(sorted(weight), np.int32, len(weight))
+    nodes, weights = _named_nodes(mentions)
     candidates = [incident_triples(view, nodes, _ROW_LIMIT)[0]]
     if view.triple_index is not None:
         candidates.append(view.triple_index.search(query, n_triples)[0][0])
     else:
-        candidates.append(incident_triples(view, _nearest_nodes(view, query), _ROW_LIMIT)[0])
+        candidates.append(incident_triples(view, _nearest_nodes(view, query), _NEAR_ROW_LIMIT)[0])
     ids = np.unique(np.concatenate(candidates)).astype(np.int32)
     similarity = triple_scores(view, ids, query)
-    scores = (similarity + np.float32(_MENTION_BONUS) * _bonus(view, ids, weight)).astype(np.float32)
+    bonus = sum(_weight_of(ends, nodes, weights) for ends in (view.heads(ids), view.out.indices[ids]))
+    scores = (similarity + np.float32(_MENTION_BONUS) * bonus).astype(np.float32)
     best = top_k(scores, min(n_triples, scores.shape[0]))
     return ScoredTriples(ids[best], scores[best], similarity[best])
 
 
-def _bonus(view: SnapshotView, triples: NDArray[np.int32], weight: dict[int, float]) -> NDArray[np.float32]:
-    """Return the weight of the named nodes at both ends of each triple."""
-    bonus = [
-        weight.get(head, 0.0) + weight.get(tail, 0.0)
-        for head, tail in zip(view.heads(triples).tolist(), view.out.indices[triples].tolist(), strict=True)
-    ]
-    return np.array(bonus, np.float32)
+def _named_nodes(mentions: Sequence[Mention]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the nodes that the question names, ascending, and their weights."""
+    weight: dict[int, float] = {}
+    for mention in mentions:
+        for node in mention.nodes[:_BEARERS]:
+            weight[node] = max(weight.get(node, 0.0), mention.weight)
+    nodes = sorted(weight)
+    return np.array(nodes, np.int32), np.array([weight[node] for node in nodes], np.float32)
+
+
+def _weight_of(
+    ends: NDArray[np.int32], nodes: NDArray[np.int32], weights: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the weight of each end, 0 where it is not among the ascending `nodes`."""
+    if not nodes.size:
+        return np.zeros(ends.shape[0], np.float32)
+    rows = np.minimum(np.searchsorted(nodes, ends), nodes.shape[0] - 1)
+    return np.where(nodes[rows] == ends, weights[rows], np.float32(0.0))
 
 
 def _nearest_nodes(view: SnapshotView, query: NDArray[np.float32]) -> NDArray[np.int32]:
     """Return the nodes whose names are nearest to the question."""
     strings = view.strings
     near = view.string_index.search(query, _N_STRINGS)[0][0]
-    positions, _ = gather_rows(strings["string_nodes_indptr"], near, _BEARERS)
+    positions, _ = gather_rows(strings["string_nodes_indptr"], near, _NEAR_BEARERS)
     nodes: NDArray[np.int32] = np.unique(strings["string_nodes"][positions])
     return nodes
