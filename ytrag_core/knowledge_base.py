@@ -89,7 +89,9 @@ class KnowledgeBase:
                 f"the vectors of {root} were made by {made_by!r}, the encoder is {encoder.fingerprint!r}; "
                 "open it with that encoder, or build it again"
             )
-        return cls(root, SnapshotView(snapshot), encoder, settings)
+        view = SnapshotView(snapshot)
+        view.check()
+        return cls(root, view, encoder, settings)
 
     @classmethod
     def build(

@@ -133,8 +133,7 @@ def build_snapshot(
         tree, entity_vectors = _grow_tree(graph, vectors, settings, recorder)
         write_arrays(_path(writer, layout.ENTITY_VECTORS), {"vectors": entity_vectors})
         del entity_vectors
-    with recorder.stage("communities", tree.n_communities):
-        communities = text_encoder.encode(_community_texts(graph, tree), recorder.callback("communities"))
+    communities = _community_vectors(tree, vectors)
     with recorder.stage("vector index", len(vectors.table.texts)):
         index = _write_vectors(writer, vectors, communities, recorder)
     with recorder.stage("walk graph", graph.n_triples):
@@ -219,18 +218,17 @@ def _grow_tree(
     )
 
 
-def _community_texts(graph: GraphTables, tree: KnowledgeTree) -> list[str]:
-    """Return what is encoded of each community: its name and its keywords."""
-    keywords = graph.entities["name"].take(pa.array(tree.keywords)).to_pylist()
-    bounds = tree.keywords_indptr.tolist()
-    return [
-        f"{name}. {', '.join(keywords[start:end])}"
-        for name, start, end in zip(tree.names, bounds[:-1], bounds[1:], strict=True)
-    ]
+def _community_vectors(tree: KnowledgeTree, vectors: _Vectors) -> NDArray[np.float16]:
+    """Return the unit mean of each community's keyword vectors, (n_communities, d)."""
+    rows = vectors.strings.vectors[vectors.table.node_string[tree.keywords]].astype(np.float32)
+    sums = np.add.reduceat(rows, tree.keywords_indptr[:-1], axis=0) if len(rows) else rows
+    norms = np.linalg.norm(sums, axis=1, keepdims=True)
+    unit: NDArray[np.float16] = (sums / np.maximum(norms, np.float32(1e-12))).astype(np.float16)
+    return unit
 
 
 def _write_vectors(
-    writer: SnapshotWriter, vectors: _Vectors, communities: TextVectors, recorder: StageRecorder
+    writer: SnapshotWriter, vectors: _Vectors, communities: NDArray[np.float16], recorder: StageRecorder
 ) -> VectorIndex:
     """Write all vectors and their indices; return the index over strings."""
     indptr, bearers = vectors.table.bearers()
@@ -246,14 +244,12 @@ def _write_vectors(
     )
     index = VectorIndex.build(vectors.strings.vectors, progress=recorder.callback("vector index"))
     index.save(writer.path, "strings")
-    for name, rows in (
-        ("triples", vectors.triples),
-        ("chunks", vectors.chunks),
-        ("communities", communities),
-    ):
+    for name, rows in (("triples", vectors.triples), ("chunks", vectors.chunks)):
         if rows is not None:
             write_arrays(_path(writer, f"vectors/{name}.arrow"), rows.arrays())
             VectorIndex.build(rows.vectors).save(writer.path, name)
+    write_arrays(_path(writer, layout.COMMUNITY_VECTORS), {"vectors": communities})
+    VectorIndex.build(communities).save(writer.path, "communities")
     return index
 
 

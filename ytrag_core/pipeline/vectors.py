@@ -137,12 +137,7 @@ def _known_vectors(encoder: Encoder, previous: Snapshot | None) -> KnownVectors 
     if previous is None or previous.manifest.encoder.get("fingerprint") != encoder.fingerprint:
         return None
     parts = []
-    for path in (
-        layout.STRING_VECTORS,
-        layout.TRIPLE_VECTORS,
-        layout.CHUNK_VECTORS,
-        layout.COMMUNITY_VECTORS,
-    ):
+    for path in (layout.STRING_VECTORS, layout.TRIPLE_VECTORS, layout.CHUNK_VECTORS):
         if path in previous.manifest.files:
             try:
                 arrays = previous.arrays(path)

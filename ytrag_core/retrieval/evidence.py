@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,10 +37,12 @@ def assemble_evidence(
     for row, score, routes in zip(ranked.rows.tolist(), ranked.scores.tolist(), ranked.routes, strict=True):
         chunk_id, title, text = view.chunk(row)
         chunks.append(ChunkHit(chunk_id, title, text, round(score, _DIGITS), routes))
+    shown = {triple for path in paths for triple in path.triples} | set(facts.ids[:top_k].tolist())
+    triples = {triple: _triple(view, triple) for triple in sorted(shown)}
     return Evidence(
         question=question,
         triples=tuple(
-            _triple(view, triple, score)
+            replace(triples[triple], score=round(score, _DIGITS))
             for triple, score in zip(facts.ids[:top_k].tolist(), facts.scores[:top_k].tolist(), strict=True)
         ),
         chunks=tuple(chunks),
@@ -49,7 +52,7 @@ def assemble_evidence(
         ),
         paths=tuple(
             PathHit(
-                tuple(_triple(view, triple, path.score) for triple in path.triples),
+                tuple(replace(triples[triple], score=round(path.score, _DIGITS)) for triple in path.triples),
                 round(path.score, _DIGITS),
             )
             for path in paths
@@ -58,7 +61,8 @@ def assemble_evidence(
     )
 
 
-def _triple(view: SnapshotView, triple: int, score: float) -> TripleHit:
+def _triple(view: SnapshotView, triple: int) -> TripleHit:
+    """Return a triple with its provenance, its score still zero."""
     head = int(view.heads(np.array([triple], np.int32))[0])
     tail = int(view.out.indices[triple])
     provenance = view.triple_chunks
@@ -67,7 +71,7 @@ def _triple(view: SnapshotView, triple: int, score: float) -> TripleHit:
         head=view.name(head),
         relation=view.relation_names[int(view.out.relation[triple])],
         tail=view.name(tail),
-        score=round(score, _DIGITS),
+        score=0.0,
         chunk_ids=tuple(view.chunk_id(row) for row in rows),
         head_hint=_hint(view, head, tail),
         tail_hint=_hint(view, tail, head),

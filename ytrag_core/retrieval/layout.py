@@ -73,11 +73,8 @@ def graph_spec(n_nodes: int, n_triples: int, n_chunks: int, n_communities: int) 
 
 
 def vector_spec(n_rows: int, dimension: int) -> dict[str, ArraySpec]:
-    """Return the arrays of a vector file: float16 rows and the 128-bit hashes of their texts."""
-    return {
-        "vectors": ArraySpec(np.dtype(np.float16), 2, length=n_rows, width=dimension),
-        "hashes": ArraySpec(np.dtype(np.uint64), 2, length=n_rows, width=2),
-    }
+    """Return what every vector file has: float16 rows; those of texts have `hashes` beside them."""
+    return {"vectors": ArraySpec(np.dtype(np.float16), 2, length=n_rows, width=dimension)}
 
 
 def string_spec(n_nodes: int, n_relations: int, dimension: int) -> dict[str, ArraySpec]:

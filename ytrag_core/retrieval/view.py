@@ -17,7 +17,7 @@ from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
@@ -175,7 +175,7 @@ class SnapshotView:
 
     @cached_property
     def community_index(self) -> VectorIndex:
-        """Index over community names and keywords."""
+        """Index over communities, by the mean of their keywords."""
         return VectorIndex.load(
             self.snapshot.path, "communities", self._vectors(layout.COMMUNITY_VECTORS, self.n_communities)
         )
@@ -260,11 +260,15 @@ class SnapshotView:
             self._idle.append(scratch)
         return result
 
-    def warm(
-        self, parts: Sequence[str] = ("walk", "out", "into", "lexicon", "string_index", "chunk_index")
-    ) -> None:
-        """Map what the first question needs."""
-        for part in parts:
+    def check(self) -> None:
+        """Map every array file and check its names, dtypes and shapes; reads none of their contents.
+
+        Raises
+        ------
+        SnapshotError
+            A file is missing, truncated or holds other arrays than it should.
+        """
+        for part in ("_graph", "strings", "triple_index", "chunk_index", "community_index", "lexicon"):
             getattr(self, part)
 
     @property
