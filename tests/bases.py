@@ -1,16 +1,20 @@
-"""Small knowledge bases for tests: folders to import, and snapshots read back without the code that wrote them."""
+"""Small knowledge bases for tests: folders to import, and snapshots read back as plain files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ytrag_core.graph.tables import Csr, Provenance
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from ytrag_core.graph.tables import Csr, Provenance
 
 Row = dict[str, Any]
 Triple = tuple[str, str, str]
@@ -82,7 +86,7 @@ def provenance_rows(provenance: Provenance) -> list[list[int]]:
     chunks = provenance.chunks.tolist()
     assert bounds[0] == 0
     assert bounds[-1] == len(chunks)
-    return [chunks[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [chunks[start:end] for start, end in pairwise(bounds)]
 
 
 def csr_edges(csr: Csr) -> list[tuple[int, int, int, int]]:
@@ -90,6 +94,6 @@ def csr_edges(csr: Csr) -> list[tuple[int, int, int, int]]:
     bounds = csr.indptr.tolist()
     return [
         (row, int(csr.indices[at]), int(csr.relation[at]), int(csr.triple[at]))
-        for row, (start, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True))
+        for row, (start, end) in enumerate(pairwise(bounds))
         for at in range(start, end)
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 from tests.bases import live_folder, read_lines, table_rows, write_edges
 from ytrag_core.errors import ConfigError
@@ -21,17 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from ytrag_core.embedding.encoder import Encoder
 
-Scores = NDArray[np.float64] if TYPE_CHECKING else object
+Scores = NDArray[np.float64]
 QUESTIONS = [row["question"] for row in read_lines(sample_folder() / "questions.jsonl")]
 
 
 def vectors(kb: KnowledgeBase, name: str) -> Scores:
     rows = map_arrays(live_folder(kb.path) / "vectors" / f"{name}.arrow")["vectors"]
-    return rows.astype(np.float64)
+    scores: Scores = rows.astype(np.float64)
+    return scores
 
 
 def dense(kb: KnowledgeBase, question: str) -> Scores:
@@ -52,7 +52,8 @@ def bm25(kb: KnowledgeBase, question: str) -> Scores:
 
 
 def rescaled(scores: Scores) -> Scores:
-    return (scores - scores.min()) / (scores.max() - scores.min())
+    spread: Scores = (scores - scores.min()) / (scores.max() - scores.min())
+    return spread
 
 
 def ppr(kb: KnowledgeBase, question: str) -> Scores:
@@ -82,7 +83,7 @@ def ppr(kb: KnowledgeBase, question: str) -> Scores:
     ends: dict[int, list[float]] = {}
     for fact in np.argsort(-facts, kind="stable")[:5].tolist():
         for node in (triples[fact]["head"], triples[fact]["tail"]):
-            ends.setdefault(node, []).append(facts[fact] / len(of_node[node]))
+            ends.setdefault(node, []).append(float(facts[fact]) / len(of_node[node]))
     for node, values in ends.items():
         seeds[node] = sum(values) / len(values)
     seeds /= seeds.sum()

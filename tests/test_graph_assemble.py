@@ -222,7 +222,9 @@ def by_definition(extractions: Sequence[Extraction]) -> Graph:
     stated: dict[str, set[str]] = {}
     node_chunks: dict[str, set[int]] = {}
     degree: Counter[str] = Counter()
-    heads, values, names = set(), set(), set()
+    heads: set[str] = set()
+    values: set[str] = set()
+    names: set[str] = set()
     relations: dict[str, Counter[str]] = {}
     triples: dict[Named, set[int]] = {}
 

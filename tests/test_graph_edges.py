@@ -21,19 +21,24 @@ if TYPE_CHECKING:
 
     from ytrag_core.graph.tables import GraphTables
 
-NODES = {
+Columns = dict[str, Any]
+NODES: Columns = {
     "id": [30, 10, 20, 40],
     "name": ["Springfield", "Springfield", "Illinois", "Oregon"],
     "type": ["city", "city", "state", "state"],
 }
-EDGES = {"src": [10, 30, 20], "relation": ["located in", "located in", "borders"], "dst": [20, 40, 20]}
+EDGES: Columns = {
+    "src": [10, 30, 20],
+    "relation": ["located in", "located in", "borders"],
+    "dst": [20, 40, 20],
+}
 
 
-def read(folder: Path, nodes: dict[str, Any] | pa.Table, edges: dict[str, Any] | pa.Table) -> EdgeSource:
+def read(folder: Path, nodes: Columns | pa.Table, edges: Columns | pa.Table) -> EdgeSource:
     return read_edges(write_edges(folder, as_table(nodes), as_table(edges)))
 
 
-def as_table(columns: dict[str, Any] | pa.Table) -> pa.Table:
+def as_table(columns: Columns | pa.Table) -> pa.Table:
     return columns if isinstance(columns, pa.Table) else pa.table(columns)
 
 
@@ -203,9 +208,7 @@ def test_a_graph_without_edges_is_a_graph(tmp_path: Path) -> None:
         ({"id": pa.array([], pa.int64()), "name": pa.array([], pa.string())}, EDGES, r"no node with an id"),
     ],
 )
-def test_wrong_columns_are_refused(
-    tmp_path: Path, nodes: dict[str, Any], edges: dict[str, Any], message: str
-) -> None:
+def test_wrong_columns_are_refused(tmp_path: Path, nodes: Columns, edges: Columns, message: str) -> None:
     with pytest.raises(GraphFormatError, match=message):
         read(tmp_path, nodes, edges)
 

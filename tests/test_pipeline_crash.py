@@ -6,13 +6,13 @@ import multiprocessing
 import random
 import signal
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bases import read_lines, table_bytes, write_openie
+from tests.bases import read_lines, table_bytes, write_facts, write_openie
 from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.sample import sample_folder
 from ytrag_core.storage.snapshot import Snapshot
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.model import Evidence
 
 N_KILLS = 20
-LONGEST_WAIT_SECONDS = 1.5
+N_WAITING = 2
 QUESTION = "In which city was the designer of the Thirteen Lamps Bridge born?"
 
 Event = tuple[str, int]
@@ -60,12 +60,13 @@ def import_next(root: Path, folders: list[Path], encoder: Encoder) -> int:
     return number
 
 
-def import_forever(root: Path, folders: list[Path], pipe: Connection) -> None:
+def import_forever(root: Path, folders: list[Path], scratch: Path, pipe: Connection) -> None:
     """Load everything, wait for the word to start, then import again and again and tell of it."""
     from ytrag_core.embedding.encoder import Encoder
 
     encoder = Encoder.load()
-    encoder.encode(["warm"])
+    facts = write_facts(scratch / "facts", [("Ada", "born in", "Quellmouth")])
+    KnowledgeBase.build(scratch / "kb", [facts], format="openie", encoder=encoder)
     pipe.send(("ready", 0))
     pipe.recv()
     while True:
@@ -74,19 +75,17 @@ def import_forever(root: Path, folders: list[Path], pipe: Connection) -> None:
 
 
 class Importer:
-    """A process that imports; it loads its modules while the one before it is being killed."""
+    """A process that imports; it gets ready while those before it are being killed."""
 
-    def __init__(self, root: Path, folders: list[Path]) -> None:
+    def __init__(self, root: Path, folders: list[Path], scratch: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process: SpawnProcess = context.Process(target=import_forever, args=(root, folders, theirs))
+        arguments = (root, folders, scratch, theirs)
+        self._process: SpawnProcess = context.Process(target=import_forever, args=arguments)
         self._process.start()
         theirs.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._process.kill()
         self._process.join(timeout=60)
         self._pipe.close()
@@ -127,31 +126,35 @@ def observed(root: Path, encoder: Encoder) -> State:
 @pytest.mark.slow
 def test_killed_imports_leave_a_complete_snapshot(tmp_path: Path, encoder: Encoder) -> None:
     root, folders = tmp_path / "kb", write_folders(tmp_path)
-    KnowledgeBase.build(root, [folders[1]], format="openie", encoder=encoder)
+    number = int(KnowledgeBase.build(root, [folders[1]], format="openie", encoder=encoder).snapshot)
     states: dict[int, State] = {}
+    started = time.monotonic()
     for _ in range(2):
         number = import_next(root, folders, encoder)
         states[number % 2] = observed(root, encoder)
+    longest_wait = time.monotonic() - started
     assert states[0].tables != states[1].tables
     waits = random.Random(20250)
-    interrupted, killed_at = 0, set()
-    following = Importer(root, folders)
-    for _ in range(N_KILLS):
-        with following as importer:
-            following = Importer(root, folders)
-            events = importer.run_and_kill(waits.uniform(0.0, LONGEST_WAIT_SECONDS))
-        done = [at for kind, at in events if kind == "done"]
-        assert done == list(range(number + 1, number + 1 + len(done)))
-        last = number + len(done)
-        number = Snapshot.open(root).number
-        assert number in (last, last + 1)
-        interrupted += events[-1][0] == "begun"
-        killed_at.add(len(events))
-        assert observed(root, encoder) == states[number % 2]
-    with following:
-        pass
+    interrupted, n_done = 0, set()
+    with ExitStack() as stack:
+        importers = []
+        for turn in range(N_KILLS + N_WAITING):
+            if turn < N_KILLS:
+                importers.append(Importer(root, folders, tmp_path / f"scratch{turn}"))
+                stack.callback(importers[-1].close)
+            if turn < N_WAITING:
+                continue
+            events = importers[turn - N_WAITING].run_and_kill(waits.uniform(0.0, longest_wait))
+            done = [at for kind, at in events if kind == "done"]
+            assert done == list(range(number + 1, number + 1 + len(done)))
+            last = number + len(done)
+            number = Snapshot.open(root).number
+            assert number in (last, last + 1)
+            interrupted += events[-1][0] == "begun"
+            n_done.add(len(done))
+            assert observed(root, encoder) == states[number % 2]
     assert interrupted >= N_KILLS // 2
-    assert len(killed_at) > 1
+    assert len(n_done) > 1
     number = import_next(root, folders, encoder)
     assert observed(root, encoder) == states[number % 2]
     assert not list((root / "snapshots").glob(".*"))

@@ -1,8 +1,8 @@
-"""Text files to a snapshot: builds add up, only what changed is worked on, and one bad file is only itself."""
+"""Text files to a snapshot: builds add up, only what changed is worked on, a bad file harms no other."""
 
 from __future__ import annotations
 
-import os
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -121,9 +121,7 @@ def test_another_chunk_size_cuts_again(tmp_path: Path, encoder: Encoder) -> None
     assert (one.counts["chunks"], many.counts["documents"]) == (1, 1)
     assert many.counts["chunks"] == items(many, "extract") > 3
     rows = table_rows(tmp_path / "kb", "chunks")
-    assert all(
-        row["start"] < row["end"] <= after["start"] for row, after in zip(rows, rows[1:], strict=False)
-    )
+    assert all(row["start"] < row["end"] <= after["start"] for row, after in pairwise(rows))
     assert table_rows(tmp_path / "kb", "documents")[0]["n_chunks"] == len(rows)
 
 
@@ -133,7 +131,7 @@ def test_broken_files_are_problems_and_the_rest_is_indexed(
     (library / "empty.txt").write_bytes(b" \n")
     (library / "binary.txt").write_bytes(b"\x00\x01\x02" * 50)
     (library / "picture.png").write_bytes(b"\x89PNG")
-    os.symlink(library / "nowhere", library / "broken.md")
+    (library / "broken.md").symlink_to(library / "nowhere")
     write_lines(
         library / "more.jsonl", ['{"text": ', {"id": "r1", "text": "again"}, {"id": "r9", "text": "Fine."}]
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ytrag_core.config import RetrievalSettings
 from ytrag_core.retrieval.fusion import RouteChunks, best_chunks, fuse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SETTINGS = RetrievalSettings(route_weight=2.0)
 

@@ -86,8 +86,9 @@ def test_passages_are_those_of_the_corpus_best_first(sample_kb: KnowledgeBase, q
         assert (chunk.title, chunk.text) == (passage["title"], passage["text"])
         assert chunk.routes
         assert set(chunk.routes) <= set(ROUTES)
-    for hits in (evidence.chunks, evidence.triples, evidence.paths, evidence.communities):
-        assert all(first.score >= second.score for first, second in pairwise(hits))
+    ranked = (evidence.chunks, evidence.triples, evidence.paths, evidence.communities)
+    for scores in ([hit.score for hit in hits] for hits in ranked):
+        assert all(first >= second for first, second in pairwise(scores))
     assert evidence.question == question
 
 
