@@ -121,7 +121,7 @@ class RetrievalSettings(BaseModel):
     route_weight: float = Field(default=2.0, ge=0.0)
     beam: int = Field(default=32, ge=1)
     max_hops: int = Field(default=3, ge=1, le=5)
-    row_limit: int = Field(default=128, ge=1)
+    row_limit: int = Field(default=64, ge=1)
 
 
 class LLMSettings(BaseModel):

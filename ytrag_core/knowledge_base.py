@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
 from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.embedding.encoder import Encoder
-from ytrag_core.errors import ConfigError, ModelError
+from ytrag_core.errors import ConfigError, ModelError, QueryError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["KnowledgeBase"]
 
+_LINKED_PASSAGES = 20
+
 Format = Literal["documents", "openie", "edges"]
 
 
 class KnowledgeBase:
     """A snapshot of a knowledge base, opened for questions.
 
-    Later builds do not disturb it: it goes on answering from the snapshot it opened. Safe to share between
-    threads.
+    The next build does not disturb it: it goes on answering from the snapshot it opened. The two newest
+    snapshots are kept, so open it anew before a second build follows. Safe to share between threads.
 
     Attributes
     ----------
@@ -199,7 +202,7 @@ class KnowledgeBase:
         mode
             `open`: the model may add what it knows; `reject`: evidence only, else it refuses.
         top_k
-            Passages retrieved.
+            Most passages that the language model may read.
         llm
             The language model; without one the answer is the evidence in readable form.
 
@@ -210,11 +213,15 @@ class KnowledgeBase:
         LLMError
             The endpoint failed.
         """
+        if top_k < 1:
+            raise QueryError(f"top_k is {top_k}; at least 1 is needed")
         if mode not in ("open", "reject"):
             raise ConfigError(f"mode {mode!r} arrived; choose open or reject")
-        evidence = self.retrieve(question, top_k=top_k)
+        # The path that links the passages is chosen by where these stand, whatever is shown of them.
+        evidence = self.retrieve(question, top_k=max(top_k, _LINKED_PASSAGES))
         if llm is None:
             return answer_from_evidence(evidence)
+        evidence = replace(evidence, chunks=evidence.chunks[:top_k])
         return answer_with_llm(question, evidence, llm, mode=mode)
 
     def info(self) -> dict[str, Any]:

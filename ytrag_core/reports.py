@@ -169,6 +169,8 @@ def _formatted(name: str, value: Any) -> str:
         return f"{value:,.3f}".rstrip("0").rstrip(".")
     if isinstance(value, list | tuple):
         return ", ".join(_formatted("", item) for item in value) or "-"
+    if isinstance(value, dict):
+        return " ".join(_formatted("", item) for item in value.values())
     return str(value)
 
 

@@ -71,13 +71,24 @@ class _Choice(BaseModel):
 
 
 class _Tokens(BaseModel):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _count(cls, count: Any) -> int:
+        """Accept anything: a miscounted reply is still a reply."""
+        return count if isinstance(count, int) and count > 0 else 0
 
 
 class _Reply(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
-    usage: _Tokens | None = None
+    usage: _Tokens = _Tokens()
+
+    @field_validator("usage", mode="before")
+    @classmethod
+    def _known(cls, usage: Any) -> Any:
+        return usage if isinstance(usage, dict) else {}
 
 
 class OpenAIModel:
@@ -184,8 +195,8 @@ class OpenAIModel:
             raise self._error(
                 f"answered with an empty text (finish reason: {choice.finish_reason or 'none'})"
             )
-        usage = reply.usage or _Tokens()
-        return Completion(choice.message.content, usage.prompt_tokens or 0, usage.completion_tokens or 0)
+        usage = reply.usage
+        return Completion(choice.message.content, usage.prompt_tokens, usage.completion_tokens)
 
     def _status(self, error: APIStatusError) -> str:
         status = error.status_code

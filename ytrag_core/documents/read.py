@@ -23,18 +23,20 @@ SUFFIXES = (".jsonl", ".md", ".markdown", ".txt")
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _FRONT_MATTER = re.compile(r"---[^\S\n]*\n(.*?)^(?:---|\.\.\.)[^\S\n]*$", re.MULTILINE | re.DOTALL)
-_FRONT_TITLE = re.compile(r"""^title:[^\S\n]*(["']?)(.+?)\1[^\S\n]*$""", re.MULTILINE)
+_FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 _HEADING = re.compile(
     r"""
-      ^[ ]{0,3} \#{1,6} [^\S\n]+ (?P<atx> .+?) (?: [^\S\n]+ \#+ )? [^\S\n]* $
-    | ^[ ]{0,3} (?P<setext> \S.*?) [^\S\n]* \n [ ]{0,3} (?: =+ | -{2,} ) [^\S\n]* $
+      ^[ ]{0,3} \#{1,6} [^\S\n]++ (?P<atx> .+ ) $
+    | ^[ ]{0,3} (?P<setext> \S.* ) \n [ ]{0,3} (?: =+ | -{2,} ) [^\S\n]* $
     """,
     re.MULTILINE | re.VERBOSE,
 )
+_CLOSING = re.compile(r"(?<!\s)\s++#++$")
+_LONGEST_TITLE = 300
 _INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+|(?<!\w)_+|_+(?!\w)|<[^>]+>|\{#[^}]*\}")
 
 
-def read_documents(paths: Sequence[Path]) -> Iterator[Document | Problem]:
+def read_documents(paths: Sequence[Path], *, skip: Path | None = None) -> Iterator[Document | Problem]:
     """Read files and folders one by one, in a fixed order.
 
     Parameters
@@ -42,6 +44,8 @@ def read_documents(paths: Sequence[Path]) -> Iterator[Document | Problem]:
     paths
         Files (.txt, .md, .jsonl) and folders, which are walked sorted by name. Hidden entries of a folder
         are passed over; a file reached twice is read once.
+    skip
+        A folder that is passed over, for example the knowledge base itself; it need not exist.
 
     Yields
     ------
@@ -57,12 +61,12 @@ def read_documents(paths: Sequence[Path]) -> Iterator[Document | Problem]:
     for path in paths:
         if not os.path.lexists(path):
             raise DocumentError(f"{path_name(path)} does not exist; a file or a folder was wanted")
-    return _read_all(paths)
+    return _read_all(paths, skip)
 
 
-def _read_all(paths: Sequence[Path]) -> Iterator[Document | Problem]:
+def _read_all(paths: Sequence[Path], skip: Path | None) -> Iterator[Document | Problem]:
     seen_ids: dict[str, str] = {}
-    for file in _files(paths):
+    for file in _files(paths, skip):
         for outcome in [file] if isinstance(file, Problem) else _read_file(file):
             if isinstance(outcome, Document):
                 earlier = seen_ids.setdefault(outcome.id, outcome.source)
@@ -72,8 +76,11 @@ def _read_all(paths: Sequence[Path]) -> Iterator[Document | Problem]:
             yield outcome
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path | Problem]:
+def _files(paths: Sequence[Path], skip: Path | None) -> Iterator[Path | Problem]:
     seen: set[tuple[int, int]] = set()
+    if skip is not None and skip.exists():
+        status = skip.stat()
+        seen.add((status.st_dev, status.st_ino))
     waiting = list(reversed(paths))
     while waiting:
         path = waiting.pop()
@@ -141,9 +148,14 @@ def _markdown_title(text: str) -> str:
     if front is not None:
         titled = _FRONT_TITLE.search(front[1])
         if titled is not None:
-            return titled[2].strip()
+            return _unquoted(titled[1].strip())[:_LONGEST_TITLE]
         body = body[front.end() :]
     heading = _HEADING.search(_FENCE.sub("", body))
     if heading is None:
         return ""
-    return " ".join(_INLINE.sub(r"\1", heading["atx"] or heading["setext"]).split())
+    line = _CLOSING.sub("", (heading["atx"] or heading["setext"]).rstrip())[:_LONGEST_TITLE]
+    return " ".join(_INLINE.sub(r"\1", line).split())
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Record", "document_from_record", "read_records", "record_id"]
 
+_MOST_DIGITS = 1000
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -81,7 +82,7 @@ def _parse(line: bytes | str) -> dict[str, Any] | str | None:
         return None
     try:
         text = line if isinstance(line, str) else line.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded)
     except UnicodeDecodeError as error:
         return f"not UTF-8 (byte {error.start + 1} of the line); save the file as UTF-8"
     except RecursionError:
@@ -95,6 +96,12 @@ def _parse(line: bytes | str) -> dict[str, Any] | str | None:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number; write null instead")
+
+
+def _bounded(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"the number {digits[:40]}... has {len(digits)} digits; write it as a string")
+    return int(digits)
 
 
 def _finite(digits: str) -> float:
@@ -133,6 +140,17 @@ def record_id(value: object) -> str | None:
     raise ValueError(f"a string or an integer was wanted, {_kind(value)} arrived")
 
 
+def _clean(value: Any) -> Any:
+    """Return a JSON value with every string in it as `clean_text` makes it."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [_clean(part) for part in value]
+    if isinstance(value, dict):
+        return {clean_text(key): _clean(part) for key, part in value.items()}
+    return value
+
+
 def document_from_record(record: Record) -> Document | Problem:
     """Return the document that a record {id?, title?, text, ...metadata} describes.
 
@@ -164,6 +182,6 @@ def document_from_record(record: Record) -> Document | Problem:
         title=" ".join(clean_text(title or "").split()),
         text=text,
         source=record.source,
-        metadata={key: value for key, value in fields.items() if key not in {"id", "title", "text"}},
+        metadata=_clean({key: value for key, value in fields.items() if key not in {"id", "title", "text"}}),
         has_record_id=identity is not None,
     )

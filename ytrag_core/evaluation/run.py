@@ -87,6 +87,8 @@ def evaluate(
 
 
 def _missing_passages(questions: Sequence[Question], documents: Mapping[str, str]) -> list[dict[str, str]]:
+    if not documents:
+        raise ConfigError("this knowledge base has no passages, so finding them cannot be measured")
     known = set(documents).union(documents.values())
     problems = []
     for question in questions:

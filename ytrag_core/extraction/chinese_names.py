@@ -61,6 +61,7 @@ _JOINS_LEFT = frozenset(
 _PROPER = frozenset({"ns", "nz", "nr", "nrt", "nt", "nrfg", "j"})
 _BEFORE_PLACES = ("生于", "位于", "居于", "移居", "前往", "抵达", "迁往", "定居")
 _LONGEST = 14
+_LONGEST_FOREIGN = 8
 _RARE = 8
 _COMMON = 300
 
@@ -147,14 +148,19 @@ def _dictionary_names(text: str, tokens: list[Token]) -> list[Mention]:
 def _foreign_name(tokens: list[Token], i: int) -> tuple[int, str]:
     """Tell how many tokens from `i` on are a transliterated name that the dictionary does not know."""
     size = n_characters = n_unknown = 0
-    for _, word, flag in tokens[i:]:
+    for _, word, flag in tokens[i : i + _LONGEST_FOREIGN + 1]:
         is_sound = word and TRANSLITERATION.issuperset(word) and flag[0] not in "cpudrm"
         if not is_sound or word in COUNTRIES:
             break
         n_characters += len(word)
         n_unknown += len(word) == 1 or flag in {"nrt", "nr"}
         size += 1
-    if 3 <= n_characters <= 8 and n_unknown * 2 >= size and n_unknown and (size > 1 or tokens[i][2] == "nrt"):
+    if (
+        3 <= n_characters <= _LONGEST_FOREIGN
+        and n_unknown * 2 >= size
+        and n_unknown
+        and (size > 1 or tokens[i][2] == "nrt")
+    ):
         return size, "人物"
     return 0, ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ytrag_core.documents.segmentation import chinese_share
@@ -17,6 +18,7 @@ __all__ = ["EXTRACTOR_VERSION", "extract_offline"]
 EXTRACTOR_VERSION = "offline-1"
 
 _CHINESE = 0.3
+_LONGEST_TITLE = 300
 
 
 def extract_offline(chunk: Chunk) -> Extraction:
@@ -30,9 +32,11 @@ def extract_offline(chunk: Chunk) -> Extraction:
     Returns
     -------
     Extraction
-        The document's title is an entity too. Dates and quantities are attributes. Every entity is named
+        The document's title is an entity too, unless it is so long that it names nothing. Dates and quantities are attributes. Every entity is named
         as in the text or the title, but for a leading article, a possessive ending and a few countries and
         wars that have one name here.
     """
+    if len(chunk.title) > _LONGEST_TITLE:
+        chunk = replace(chunk, title="")
     is_chinese = chinese_share(chunk.text) >= _CHINESE
     return extract_chinese(chunk) if is_chinese else extract_english(chunk)

@@ -21,7 +21,7 @@ __all__ = ["RecordedSource", "read_openie"]
 
 _LAYOUT = "corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}"
 _LONGEST_MALFORMED = 500
-_INVISIBLE = dict.fromkeys((0x200B, 0xFEFF))
+_INVISIBLE: dict[int, None] = dict.fromkeys((0x200B, 0xFEFF))
 
 
 @dataclass(frozen=True, slots=True)

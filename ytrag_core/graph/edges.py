@@ -92,13 +92,20 @@ def _read_columns(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...]
         )
     try:
         with pq.ParquetFile(path) as file:
-            present = set(file.schema_arrow.names)
+            names = file.schema_arrow.names
+            present = set(names)
             missing = [name for name in wanted if name not in present]
             if missing:
                 raise GraphFormatError(
                     f"{path} has the columns {sorted(present)}; {missing} must be among them"
                 )
-            return file.read([*wanted, *(name for name in optional if name in present)])
+            columns = [*wanted, *(name for name in optional if name in present)]
+            repeated = [name for name in columns if names.count(name) > 1]
+            if repeated:
+                raise GraphFormatError(f"{path} has several columns {repeated}; one of each is needed")
+            table = file.read(columns)
+            table.validate(full=True)
+            return table
     except (pa.ArrowInvalid, OSError) as error:
         raise GraphFormatError(f"{path} is not a readable Parquet file: {error}") from error
 
@@ -116,7 +123,7 @@ def _id_column(column: pa.ChunkedArray, path: Path, name: str) -> pa.Array:
             raise GraphFormatError(
                 f"{path}: column {name!r} holds ids beyond signed 64 bits ({error}); give them as strings"
             ) from error
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string()).combine_chunks()
     raise GraphFormatError(f"{path}: column {name!r} is of type {kind}; ids must be integers or strings")
 

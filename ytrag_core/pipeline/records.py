@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +35,7 @@ __all__ = ["extract_missing", "known_sources", "store_documents", "store_recorde
 _RECORDED = "recorded"
 _OFFLINE = EXTRACTOR_VERSION
 _BATCH = 256
+_LINE = re.compile(r":\d+$")
 
 T = TypeVar("T")
 
@@ -51,7 +53,7 @@ def _document_row(document: Document, chunked: str) -> DocumentRow:
     metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
     return DocumentRow(
         id=document.id,
-        source=document.source,
+        source=_LINE.sub("", document.source) if document.has_record_id else document.source,
         title=document.title,
         text=document.text,
         sha256=_sha256(chunked, document.title, document.text, metadata),

@@ -57,9 +57,11 @@ def build_from_documents(
     problems: list[Problem] = []
     with SnapshotWriter(root) as writer:
         _refuse_other(root, writer.previous, "documents")
-        graph_schema = _schema(writer, schema or _DEFAULT_SCHEMA, replace=schema is not None)
+        graph_schema = _schema(
+            writer, _DEFAULT_SCHEMA if schema is None else schema, replace=schema is not None
+        )
         with recorder.stage("read") as stage:
-            documents = _counted(_documents(paths, problems), stage, recorder)
+            documents = _counted(_documents(paths, root, problems), stage, recorder)
             store_documents(
                 writer.meta,
                 documents,
@@ -157,9 +159,9 @@ def _refuse_other(root: Path, previous: Snapshot | None, wanted: str) -> None:
         )
 
 
-def _documents(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Document]:
+def _documents(paths: Sequence[Path], root: Path, problems: list[Problem]) -> Iterator[Document]:
     seen: set[str] = set()
-    for item in read_documents(paths):
+    for item in read_documents(paths, skip=root):
         if isinstance(item, Problem):
             problems.append(item)
         elif item.id in seen:

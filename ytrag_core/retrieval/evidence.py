@@ -10,7 +10,7 @@ import numpy as np
 from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, TripleHit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ytrag_core.retrieval.fusion import RankedChunks
     from ytrag_core.retrieval.paths import Path
@@ -50,15 +50,30 @@ def assemble_evidence(
             CommunityHit(community, view.community_names[community], round(score, _DIGITS))
             for community, score in communities
         ),
-        paths=tuple(
-            PathHit(
-                tuple(replace(triples[triple], score=round(path.score, _DIGITS)) for triple in path.triples),
-                round(path.score, _DIGITS),
-            )
-            for path in paths
-        ),
+        paths=tuple(_path(view, path, triples) for path in paths),
         timings_ms={},
     )
+
+
+def _path(view: SnapshotView, path: Path, triples: Mapping[int, TripleHit]) -> PathHit:
+    """Return a path that calls a node the same in each of its triples, and no two nodes alike."""
+    score = round(path.score, _DIGITS)
+    hits = [replace(triples[triple], score=score) for triple in path.triples]
+    if any(hit.head_hint or hit.tail_hint for hit in hits):
+        hints: dict[int, str] = {}
+        taken: set[tuple[str, str]] = set()
+        for node in path.nodes:
+            hint = _hint(view, node, path.nodes)
+            called = (view.name(node), hint)
+            hints[node] = f"{hint} #{node}".lstrip() if called in taken else hint
+            taken.add(called)
+        ids = np.array(path.triples, np.int32)
+        heads, tails = view.heads(ids).tolist(), view.out.indices[ids].tolist()
+        hits = [
+            replace(hit, head_hint=hints[head], tail_hint=hints[tail])
+            for hit, head, tail in zip(hits, heads, tails, strict=True)
+        ]
+    return PathHit(tuple(hits), score)
 
 
 def _triple(view: SnapshotView, triple: int) -> TripleHit:
@@ -73,13 +88,16 @@ def _triple(view: SnapshotView, triple: int) -> TripleHit:
         tail=view.name(tail),
         score=0.0,
         chunk_ids=tuple(view.chunk_id(row) for row in rows),
-        head_hint=_hint(view, head, tail),
-        tail_hint=_hint(view, tail, head),
+        head_hint=_hint(view, head, (head, tail)),
+        tail_hint=_hint(view, tail, (head, tail)),
     )
 
 
-def _hint(view: SnapshotView, node: int, beside: int) -> str:
-    """Return what tells a node from others of its name: its type and one neighbour, empty if it is alone."""
+def _hint(view: SnapshotView, node: int, beside: Collection[int]) -> str:
+    """Return what tells a node from others of its name: its type and a neighbour that is not beside it.
+
+    Empty where no other node has the name.
+    """
     if not view.is_homonym(node):
         return ""
     parts = [view.type_of(node)]
@@ -87,7 +105,7 @@ def _hint(view: SnapshotView, node: int, beside: int) -> str:
         start, end = csr.indptr[node : node + 2].tolist()
         for position in range(start, min(end, start + _LOOKED_AT)):
             neighbour = int(csr.indices[position])
-            if neighbour not in (node, beside):
+            if neighbour not in beside:
                 relation = view.relation_names[int(csr.relation[position])]
                 here, there = ("", view.name(neighbour)) if csr is view.out else (view.name(neighbour), "")
                 parts.append(f"{here} {relation} {there}".strip())

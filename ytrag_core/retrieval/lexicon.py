@@ -35,7 +35,7 @@ LEXICON_SPEC = {
 }
 _MAX_UNITS = 24
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
-_UNIT = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:'(?!s\b)[^\W_{_CJK}]+)*", re.UNICODE)
+_UNIT = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:'(?![sS]\b)[^\W_{_CJK}]+)*", re.UNICODE)
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _APOSTROPHE = str.maketrans("’‘ʼ`", "''''")
 
@@ -116,7 +116,7 @@ def build_lexicon(names: Iterable[tuple[int, str]], texts: Iterable[str]) -> dic
     for node, name in names:
         hashed = hash_of.get(name)
         if hashed is None:
-            units = split_units(name)
+            units = split_units(unicodedata.normalize("NFC", name))
             form = name_form(units)
             hashed = _hash(form) if form else 0
             hash_of[name] = hashed
@@ -193,7 +193,7 @@ class Lexicon:
 
     def lookup(self, name: str) -> tuple[int, ...]:
         """Return the nodes of exactly this name, ascending."""
-        form = name_form(split_units(name))
+        form = name_form(split_units(unicodedata.normalize("NFC", name)))
         return self._nodes(np.array([_hash(form)], np.uint64))[0] if form else ()
 
     def rarity(self, units: Sequence[str]) -> float:

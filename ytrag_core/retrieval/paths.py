@@ -30,6 +30,7 @@ _EXPANDED = 512
 _N_PATHS = 20
 _MAX_SEEDS = 24
 _HUB_PENALTY = np.float32(0.02)
+_VALUE_PENALTY = np.float32(0.1)
 _STEP_BONUS = np.float32(0.1)
 
 
@@ -99,8 +100,9 @@ def find_paths(
     A path is scored as a whole: the cosine of the question and the sum of its triples' vectors, so that a
     bridge is found whose own triple does not resemble the question; plus the cosine of the question without
     its names and the sum of its relations' vectors ("the designer of ... was born in" is built + born in);
-    plus 0.1 a triple, for a longer path must not lose to its own first step. Passing through a node of
-    degree g costs 0.02 ln(1 + g): a hub links everything and says little.
+    plus 0.1 a triple after the first, for a longer path must not lose to its own first step. Passing through
+    a node of degree g costs 0.02 ln(1 + g): a hub links everything and says little; through an attribute
+    value it costs 0.1 more, for a year that two things share links them by chance as a rule.
 
     Parameters
     ----------
@@ -162,8 +164,9 @@ def _extend(view: SnapshotView, query: PathQuery, beam: _Beam, settings: Retriev
     relations = beam.relations[owner] + relation_vectors(view, triples)
     penalties = beam.penalties[owner]
     if n_before:
-        hubs = _HUB_PENALTY * np.log1p(_degree(view, beam.ends)[owner])
-        penalties = (penalties + hubs).astype(np.float32)
+        passed = _HUB_PENALTY * np.log1p(_degree(view, beam.ends))
+        passed += np.where(beam.ends >= view.n_entities, _VALUE_PENALTY, np.float32(0.0))
+        penalties = (penalties + passed[owner]).astype(np.float32)
     alike = _cosine(facts, query.question) + _cosine(relations, query.residual)
     scores = (alike - penalties + _STEP_BONUS * n_before).astype(np.float32)
     best = top_k(scores, min(settings.beam, scores.shape[0]))

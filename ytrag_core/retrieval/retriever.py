@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -35,6 +36,12 @@ __all__ = ["Retriever"]
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
 _MEMBERS = 512
+_MAX_CHARACTERS = 20_000
+_HALF_WIDTH = {ord("\u3000"): " ", ord("＇"): "'"} | {
+    code: code - 0xFEE0
+    for first, last in ("０９", "ＡＺ", "ａｚ")
+    for code in range(ord(first), ord(last) + 1)
+}
 
 
 @dataclass(slots=True)
@@ -47,7 +54,12 @@ class _Clock:
     def stage(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
-        self.timings_ms[name] = (time.perf_counter() - start) * 1e3
+        self.timings_ms[name] = _milliseconds(start)
+
+
+def _milliseconds(start: float) -> float:
+    """Return the milliseconds since a reading of the clock."""
+    return round((time.perf_counter() - start) * 1e3, 3)
 
 
 class Retriever:
@@ -85,29 +97,38 @@ class Retriever:
         Raises
         ------
         QueryError
-            The question is empty, `top_k` is below 1 or a route is unknown.
+            The question is empty or far too long, `top_k` is below 1 or a route is unknown.
         """
         wanted = _checked(question, top_k, routes)
         clock = _Clock()
         start = time.perf_counter()
+        asked = _plain_letters(question)
         with clock.stage("encode"):
-            query = self._encoder.encode_query(question)
-        run = _Run(self._view, self._encoder, self._settings, question, query, wanted, clock)
+            query = self._encoder.encode_query(asked)
+        run = _Run(self._view, self._encoder, self._settings, asked, query, wanted, clock)
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
                 self._view, question, ranked, run.facts, run.paths, run.communities, top_k
             )
-        total = (time.perf_counter() - start) * 1e3
-        return replace(evidence, timings_ms={**clock.timings_ms, "total": total})
+        return replace(evidence, timings_ms={**clock.timings_ms, "total": _milliseconds(start)})
+
+
+def _plain_letters(question: str) -> str:
+    """Return a question with composed accents, and with plain letters and digits in place of wide ones."""
+    return unicodedata.normalize("NFC", question).translate(_HALF_WIDTH)
 
 
 def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
     if not question.strip():
         raise QueryError("the question is empty; ask something")
+    if len(question) > _MAX_CHARACTERS:
+        raise QueryError(
+            f"the question has {len(question):,} characters, at most {_MAX_CHARACTERS:,} are read; shorten it"
+        )
     if top_k < 1:
         raise QueryError(f"top_k is {top_k}; at least 1 is needed")
-    wanted = frozenset(ROUTES if routes is None else routes)
+    wanted = frozenset(ROUTES if routes is None else [routes] if isinstance(routes, str) else routes)
     unknown = sorted(wanted - set(ROUTES))
     if unknown or not wanted:
         raise QueryError(f"routes {unknown or 'none'} arrived; choose from {', '.join(ROUTES)}")
@@ -144,7 +165,7 @@ class _Run:
         """Run the wanted routes and fuse them."""
         wanted, clock = self._wanted, self._clock
         with clock.stage("entity"):
-            self.mentions = find_mentions(self._question, self._view.lexicon, self._settings)
+            self.mentions = find_mentions(self._question, self._view.lexicon, self._settings, self._view.name)
         if wanted & {"triple", "path", "ppr"}:
             with clock.stage("triple"):
                 self.facts = match_triples(self._view, self._query, self.mentions)

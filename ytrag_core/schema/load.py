@@ -90,6 +90,8 @@ def parse_schema(text: str, *, name: str, where: str) -> GraphSchema:
         raise SchemaError(
             f"{where} is no JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         ) from None
+    except ValueError:
+        raise SchemaError(f"{where} holds a number of thousands of digits; {_WANTED}") from None
     except RecursionError:
         raise SchemaError(f"{where} is nested too deeply; {_WANTED}") from None
     if not isinstance(fields, dict):
