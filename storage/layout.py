@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -107,7 +108,9 @@ def live_name(root: Path) -> str:
     SnapshotError
         If there is none: saying whether the path is missing, empty, foreign, or an unfinished first build.
     """
-    if not root.exists():
+    with reading(root):
+        is_there = root.exists()
+    if not is_there:
         raise SnapshotError(f"there is no knowledge base at {root}: the path does not exist; build one first")
     if not root.is_dir():
         raise SnapshotError(f"{root} is a file: a knowledge base is a directory")
@@ -129,9 +132,15 @@ def check_buildable(root: Path) -> None:
     Raises
     ------
     SnapshotError
-        If it is a file, or a directory with something else in it.
+        If it is a file, or a directory with something else in it, or its path is not UTF-8.
     """
-    if root.is_dir():
+    try:
+        os.fspath(root.absolute()).encode()
+    except UnicodeEncodeError:
+        raise SnapshotError(f"{os.fsencode(root)!r} is not UTF-8: give a directory whose path is") from None
+    with reading(root):
+        is_folder = root.is_dir()
+    if is_folder:
         if read_current(root) is None:
             _check_foreign(root, _entries(root))
     elif root.exists() or root.is_symlink():

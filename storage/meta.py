@@ -151,6 +151,11 @@ class MetaStore:
         rows = self._database.rows(statement, (self._as_of, document_id))
         return document_row(rows[0]) if rows else None
 
+    def n_documents(self) -> int:
+        """Return the number of documents."""
+        rows = self._database.rows(f"SELECT count(*) FROM documents WHERE {_SEEN}", (self._as_of,))
+        return int(rows[0][0])
+
     def document_hashes(self) -> dict[str, str]:
         """Return the `sha256` of every document by its id, in the order of the ids."""
         return dict(

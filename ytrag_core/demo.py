@@ -82,7 +82,9 @@ def run_demo(kb: Path | None, encoder: Encoder, progress: Progress) -> Demo:
         raise DocumentError(f"the sample at {sample} holds no two-hop question; install ytrag again")
     with tempfile.TemporaryDirectory(prefix="ytrag-demo-") if kb is None else nullcontext(kb) as folder:
         home = Path(folder)
-        report = KnowledgeBase.build(home, [sample], format="openie", encoder=encoder, progress=progress)
+        report = KnowledgeBase.build(
+            home, [sample], format="openie", schema="general", encoder=encoder, progress=progress
+        )
         base = KnowledgeBase.open(home, encoder=encoder)
         return Demo(kb, report, community_rows(home), question, base.ask(question.question, top_k=10))
 

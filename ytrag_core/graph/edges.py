@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ytrag_core.documents.model import Problem
+from ytrag_core.documents.text import path_name
 from ytrag_core.errors import GraphFormatError
 from ytrag_core.graph.assemble import NodeColumns, graph_from_triples
 from ytrag_core.graph.normalise import entity_key, relation_key
@@ -106,6 +107,8 @@ def _read_columns(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...]
             table = file.read(columns)
             table.validate(full=True)
             return table
+    except UnicodeEncodeError:
+        raise GraphFormatError(f"the path {path_name(path)} is not UTF-8: rename the folder") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise GraphFormatError(f"{path} is not a readable Parquet file: {error}") from error
 

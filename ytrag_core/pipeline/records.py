@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ytrag_core.documents.model import Chunk, Document, Problem
+from ytrag_core.documents.text import path_name
 from ytrag_core.errors import DocumentError
 from ytrag_core.extraction.codec import extraction_from_json, extraction_to_json
 from ytrag_core.extraction.model import Extraction
@@ -227,7 +228,7 @@ def stored_content(
         schema=CHUNKS,
     )
     before = known_sources(writer.previous)
-    entries = [{"format": source_format, "path": str(path)} for path in paths]
+    entries = [{"format": source_format, "path": path_name(path)} for path in paths]
     sources = [*before, *(entry for entry in entries if entry not in before)]
     return Content(
         graph, document_table, chunk_table, sources, problems, schema.version if schema is not None else ""

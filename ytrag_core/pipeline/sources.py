@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ytrag_core.documents.chunking import chunk_document, whole_chunk
 from ytrag_core.documents.model import Document, Problem
 from ytrag_core.documents.read import read_documents
-from ytrag_core.errors import ConfigError
+from ytrag_core.documents.text import path_name
+from ytrag_core.errors import ConfigError, SnapshotError
 from ytrag_core.extraction.recorded import read_openie
 from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
@@ -56,7 +57,7 @@ def build_from_documents(
     """
     problems: list[Problem] = []
     with SnapshotWriter(root) as writer:
-        _refuse_other(root, writer.previous, "documents")
+        _refuse_other(writer, "documents")
         graph_schema = _schema(
             writer, _DEFAULT_SCHEMA if schema is None else schema, replace=schema is not None
         )
@@ -93,7 +94,7 @@ def build_from_openie(
         The knowledge base holds an imported graph.
     """
     with SnapshotWriter(root) as writer:
-        _refuse_other(root, writer.previous, "documents")
+        _refuse_other(writer, "documents")
         graph_schema = _schema(writer, schema, replace=schema is not None)
         with recorder.stage("read") as stage:
             source = read_openie(folder)
@@ -126,11 +127,11 @@ def build_from_edges(
         The knowledge base holds documents, or another graph and `replace` is False.
     """
     with SnapshotWriter(root) as writer:
-        _refuse_other(root, writer.previous, "edges")
+        _refuse_other(writer, "edges")
         with recorder.stage("read") as stage:
             source = read_edges(folder)
             stage.items = source.graph.n_triples
-            origin = {"format": "edges", "path": str(folder), "sha256": _folder_hash(folder)}
+            origin = {"format": "edges", "path": path_name(folder), "sha256": _folder_hash(folder)}
         if writer.previous is not None and not replace:
             before = known_sources(writer.previous)
             if [entry.get("sha256") for entry in before] != [origin["sha256"]]:
@@ -145,10 +146,17 @@ def build_from_edges(
         return build_snapshot(writer, content, encoder, settings, recorder)
 
 
-def _refuse_other(root: Path, previous: Snapshot | None, wanted: str) -> None:
-    """Refuse to mix documents with a graph whose identities are its own."""
+def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
+    """Refuse to mix documents with a graph whose identities are its own, and a store that lost documents."""
+    root, previous = writer.root, writer.previous
     if previous is None:
         return
+    n_documents, n_stored = previous.manifest.counts.get("documents", 0), writer.meta.n_documents()
+    if n_stored != n_documents:
+        raise SnapshotError(
+            f"the store of {root} holds {n_stored} documents, but its snapshot has {n_documents}: meta.sqlite "
+            "was emptied or replaced; restore it from a copy, or build in a new directory"
+        )
     held = (
         "edges" if any(entry.get("format") == "edges" for entry in known_sources(previous)) else "documents"
     )
