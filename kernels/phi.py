@@ -143,6 +143,90 @@ def phi_members(
     return phi
 
 
+@kernel(
+    (
+        ro(uint16, 2),
+        ro(int64),
+        ro(int32),
+        ro(float32),
+        ro(int32),
+        ro(int32),
+        float32,
+    ),
+    fastmath=frozenset({"contract", "reassoc"}),
+)
+def phi_edges(
+    bits: NDArray[np.uint16],
+    indptr: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    frequencies: NDArray[np.float32],
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    weight: float,
+) -> NDArray[np.float32]:
+    """Score the two ends of edges against each other, each end being a community of one.
+
+    Parameters
+    ----------
+    bits : (n_entities, 3 d) uint16
+        Float16 bits of the entity vectors.
+    indptr, codes, frequencies
+        Relation profiles of the entities.
+    first, second : (n_edges,) int32
+        Entities; a row is converted once where consecutive edges share their first end.
+    weight : float
+        Share of the relations in the score, 0 ... 1.
+
+    Returns
+    -------
+    (n_edges,) float32
+        At least 0: a negative cosine counts as far as it does not outweigh the relations.
+
+    Notes
+    -----
+    Reads 6 d bytes an edge, at random; 3 d conversions and 6 d multiplications with additions.
+    """
+    phi = np.empty(first.shape[0], np.float32)
+    width = bits.shape[1]
+    row = np.zeros(width, np.float32)
+    row_squares = np.float32(0.0)
+    for edge in range(first.shape[0]):
+        one, other = first[edge], second[edge]
+        if edge == 0 or first[edge - 1] != one:
+            source = bits[one]
+            row_squares = np.float32(0.0)
+            for column in range(width):
+                wide = np.int32(np.uint16(source[column]).view(np.int16))
+                moved = np.int32((wide << np.int32(13)) & np.int32(-0x70002000))
+                value = np.float32(moved.view(np.float32) * np.float32(2.0**112))
+                row[column] = value
+                row_squares += value * value
+        target = bits[other]
+        dot = np.float32(0.0)
+        squares = np.float32(0.0)
+        for column in range(width):
+            wide = np.int32(np.uint16(target[column]).view(np.int16))
+            moved = np.int32((wide << np.int32(13)) & np.int32(-0x70002000))
+            value = np.float32(moved.view(np.float32) * np.float32(2.0**112))
+            dot += value * row[column]
+            squares += value * value
+        both = squares * row_squares
+        cosine = dot / np.sqrt(both) if both > 0 else np.float32(0.0)
+        overlap = profile_overlap(
+            codes,
+            frequencies,
+            int(indptr[one]),
+            int(indptr[one + 1]),
+            codes,
+            frequencies,
+            int(indptr[other]),
+            int(indptr[other + 1]),
+        )
+        score = weight * overlap + (np.float32(1.0) - weight) * cosine
+        phi[edge] = score if score > 0 else np.float32(0.0)
+    return phi
+
+
 @kernel((ro(float32), ro(int32), ro(int32), int64))
 def select_centres(
     phi: NDArray[np.float32], members: NDArray[np.int32], labels: NDArray[np.int32], n_communities: int

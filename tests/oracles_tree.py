@@ -127,3 +127,34 @@ def merged(
             for a, community in enumerate(current)
             if a not in gone
         ]
+
+
+Edge = tuple[int, int, float]
+
+
+def modularity(n_nodes: int, edges: Sequence[Edge], labels: Sequence[int], resolution: float) -> float:
+    """Newman's sum over all pairs of nodes; a loop counts at both its ends."""
+    weight = [[0.0] * n_nodes for _ in range(n_nodes)]
+    for one, other, w in edges:
+        weight[one][other] += w
+        weight[other][one] += w
+    degree = [sum(row) for row in weight]
+    total = sum(degree)
+    if total == 0:
+        return 0.0
+    return sum(
+        (weight[i][j] - resolution * degree[i] * degree[j] / total) / total
+        for i in range(n_nodes)
+        for j in range(n_nodes)
+        if labels[i] == labels[j]
+    )
+
+
+def is_connected(members: Sequence[int], edges: Sequence[Edge]) -> bool:
+    reached = {members[0]}
+    while True:
+        links = [(a, b) for a, b, w in edges if w > 0 and a in members and b in members]
+        grown = reached | {x for a, b in links for x in (a, b) if a in reached or b in reached}
+        if grown == reached:
+            return reached == set(members)
+        reached = grown

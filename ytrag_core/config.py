@@ -17,8 +17,9 @@ class TreeSettings(BaseModel):
 
     Attributes
     ----------
-    init : {"kmeans"}
-        How a set of entities is first divided.
+    init : {"kmeans", "dual"}
+        How a set of entities is first divided: by k-means on their vectors, or by Leiden on one graph of
+        relations and similar names, weighted by phi.
     weight : float
         Lambda, the share of the relations in phi; the rest is the cosine of the vectors.
     merge_threshold : float
@@ -35,11 +36,16 @@ class TreeSettings(BaseModel):
         Entities that k-means is fitted on; more are sampled, then all assigned once.
     max_iterations : int
         Most rounds of k-means.
+    n_neighbours : int
+        Entities of the most similar names that the graph of `dual` links each entity to.
+    resolution : float
+        Of the modularity in `dual` from 20,000 entities up, in proportion below, at least 1: more gives more
+        and smaller communities.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    init: Literal["kmeans"] = "kmeans"
+    init: Literal["kmeans", "dual"] = "kmeans"
     weight: float = Field(default=0.5, ge=0.0, le=1.0)
     merge_threshold: float = Field(default=0.5, ge=0.0, le=1.0)
     max_size: int = Field(default=100, ge=1)
@@ -48,6 +54,8 @@ class TreeSettings(BaseModel):
     max_clusters: int = Field(default=200, ge=2)
     sample_size: int = Field(default=16_384, ge=1)
     max_iterations: int = Field(default=10, ge=1)
+    n_neighbours: int = Field(default=5, ge=0)
+    resolution: float = Field(default=10.0, gt=0.0)
 
 
 class BuildSettings(BaseModel):

@@ -147,8 +147,9 @@ def _markdown_title(text: str) -> str:
     front = _FRONT_MATTER.match(body)
     if front is not None:
         titled = _FRONT_TITLE.search(front[1])
-        if titled is not None:
-            return _unquoted(titled[1].strip())[:_LONGEST_TITLE]
+        title = "" if titled is None else _unquoted(titled[1].strip())[:_LONGEST_TITLE].strip()
+        if title:
+            return title
         body = body[front.end() :]
     heading = _HEADING.search(_FENCE.sub("", body))
     if heading is None:

@@ -32,9 +32,9 @@ def extract_offline(chunk: Chunk) -> Extraction:
     Returns
     -------
     Extraction
-        The document's title is an entity too, unless it is so long that it names nothing. Dates and quantities are attributes. Every entity is named
-        as in the text or the title, but for a leading article, a possessive ending and a few countries and
-        wars that have one name here.
+        The document's title is an entity too, unless it is so long that it names nothing. Dates and
+        quantities are attributes. Every entity is named as in the text or the title, but for a leading
+        article, a possessive ending and a few countries and wars that have one name here.
     """
     if len(chunk.title) > _LONGEST_TITLE:
         chunk = replace(chunk, title="")

@@ -23,7 +23,7 @@ from ytrag_core.pipeline.records import (
 )
 from ytrag_core.schema.load import load_schema
 from ytrag_core.schema.model import GraphSchema
-from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
+from ytrag_core.storage.snapshot import SnapshotWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -154,8 +154,8 @@ def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
     n_documents, n_stored = previous.manifest.counts.get("documents", 0), writer.meta.n_documents()
     if n_stored != n_documents:
         raise SnapshotError(
-            f"the store of {root} holds {n_stored} documents, but its snapshot has {n_documents}: meta.sqlite "
-            "was emptied or replaced; restore it from a copy, or build in a new directory"
+            f"the store of {root} holds {n_stored} documents, but its snapshot has {n_documents}: "
+            "meta.sqlite was emptied or replaced; restore it from a copy, or build in a new directory"
         )
     held = (
         "edges" if any(entry.get("format") == "edges" for entry in known_sources(previous)) else "documents"

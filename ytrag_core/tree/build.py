@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.errors import GraphFormatError
+from ytrag_core.tree.dual import dual_graph
 from ytrag_core.tree.features import TripleArrays, gather_features
 from ytrag_core.tree.hierarchy import grow
 from ytrag_core.tree.model import KnowledgeTree
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.config import TreeSettings
+    from ytrag_core.embedding.index import VectorIndex
     from ytrag_core.tree.hierarchy import Community
 
 __all__ = ["build_tree"]
@@ -38,6 +40,7 @@ def build_tree(
     entity_names: Sequence[str],
     relation_names: Sequence[str],
     settings: TreeSettings,
+    string_index: VectorIndex | None = None,
     progress: Callable[[int, int], None] | None = None,
     n_threads: int | None = None,
 ) -> tuple[KnowledgeTree, NDArray[np.float16]]:
@@ -59,6 +62,8 @@ def build_tree(
         Display names.
     relation_names : sequence of n_relations str
     settings : TreeSettings
+    string_index : VectorIndex, optional
+        Over `string_vectors`, for ``init="dual"``; else the names' vectors are indexed here, by one thread.
     progress : Callable, optional
         Called with (done, total); each entity counts twice, for its vector and for its leaf.
     n_threads : int, optional
@@ -87,8 +92,13 @@ def build_tree(
     report = progress or (lambda done, total: None)
     with open_workers(n_threads) as workers:
         features, vectors = gather_features(triples, workers, lambda done: report(done, 2 * n_entities))
+        graph = (
+            dual_graph(triples, features, settings, string_index, workers)
+            if settings.init == "dual"
+            else None
+        )
         communities = grow(
-            features, settings, workers, lambda done: report(n_entities + done, 2 * n_entities)
+            features, graph, settings, workers, lambda done: report(n_entities + done, 2 * n_entities)
         )
     return _assemble(communities, n_entities, vectors.shape[1], entity_names, relation_names), vectors
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.kernels.aggregate import unit_rows
-from ytrag_core.tree.kmeans import cluster_entities, sum_rows
+from ytrag_core.tree.dual import part_graph
+from ytrag_core.tree.kmeans import cluster_entities, sum_clusters
 from ytrag_core.tree.naming import typical_codes
 from ytrag_core.tree.rounds import describe, group, merge_rounds
-from ytrag_core.tree.workers import SERIAL, blocks
+from ytrag_core.tree.workers import SERIAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.config import TreeSettings
     from ytrag_core.tree.features import EntityFeatures
+    from ytrag_core.tree.leiden import WeightedGraph
     from ytrag_core.tree.rounds import Partition
     from ytrag_core.tree.workers import Workers
 
@@ -60,13 +61,19 @@ class Community:
 
 
 def grow(
-    features: EntityFeatures, settings: TreeSettings, workers: Workers, report: Callable[[int], None]
+    features: EntityFeatures,
+    graph: WeightedGraph | None,
+    settings: TreeSettings,
+    workers: Workers,
+    report: Callable[[int], None],
 ) -> list[Community]:
     """Divide all entities into nested communities.
 
     Parameters
     ----------
     features : EntityFeatures
+    graph : WeightedGraph, optional
+        The dual-perceived graph, where communities start from it.
     settings : TreeSettings
     workers : Workers
     report : Callable
@@ -89,7 +96,7 @@ def grow(
         partition = (
             split_evenly(features, members, settings, helpers)
             if by_id
-            else divide(features, members, settings, helpers)
+            else divide(features, graph, members, settings, helpers)
         )
         return _communities(partition, level, parent, settings, background)
 
@@ -118,13 +125,19 @@ def code_frequencies(features: EntityFeatures) -> NDArray[np.float64]:
 
 
 def divide(
-    features: EntityFeatures, members: NDArray[np.int32], settings: TreeSettings, workers: Workers
+    features: EntityFeatures,
+    graph: WeightedGraph | None,
+    members: NDArray[np.int32],
+    settings: TreeSettings,
+    workers: Workers,
 ) -> Partition:
-    """Divide entities by k-means and merging rounds, or evenly by id where that does not part them.
+    """Divide entities by Leiden or k-means and merging rounds, or evenly by id where that does not part them.
 
     Parameters
     ----------
     features : EntityFeatures
+    graph : WeightedGraph, optional
+        Leiden divides it first; k-means divides what it leaves whole.
     members : (m,) int32, ascending
     settings : TreeSettings
     workers : Workers
@@ -134,7 +147,11 @@ def divide(
     Partition
         More than one community where `m` is above `settings.max_size`.
     """
-    labels, sums = cluster_entities(features.bits, members, settings, workers)
+    labels = None if graph is None else part_graph(graph, members, settings)
+    if labels is None:
+        labels, sums = cluster_entities(features.bits, members, settings, workers)
+    else:
+        sums = sum_clusters(features.bits, members, labels, int(labels.max()) + 1, workers)
     if len(sums) == 1 and len(members) > settings.max_size:
         return split_evenly(features, members, settings, workers)
     start = describe(features, members, labels, sums, settings.weight, workers)
@@ -147,14 +164,7 @@ def split_evenly(
     """Cut entities that nothing tells apart into runs of ids, about equally long, of at most `max_size`."""
     n_parts = -(-len(members) // settings.max_size)
     labels = (np.arange(len(members)) * n_parts // len(members)).astype(np.int32)
-    sums = np.zeros((n_parts, features.bits.shape[1]), np.float64)
-    for block in blocks(len(members), 4096):
-        rows = np.empty((block.stop - block.start, features.bits.shape[1]), np.float32)
-        norms = np.empty(len(rows), np.float32)
-        unit_rows(features.bits, members[block], rows, norms)
-        low = int(labels[block.start])
-        found = sum_rows(rows, norms, labels[block] - np.int32(low), int(labels[block.stop - 1]) - low + 1)[0]
-        sums[low : low + len(found)] += found
+    sums = sum_clusters(features.bits, members, labels, n_parts, workers)
     return describe(features, members, labels, sums, settings.weight, workers)
 
 

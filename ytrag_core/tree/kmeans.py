@@ -8,7 +8,7 @@ import numpy as np
 
 from ytrag_core.kernels.aggregate import unit_rows
 from ytrag_core.kernels.kmeans import accumulate_clusters, plus_plus_seeds
-from ytrag_core.tree.workers import blocks
+from ytrag_core.tree.workers import SERIAL, blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from ytrag_core.config import TreeSettings
     from ytrag_core.tree.workers import Workers
 
-__all__ = ["assign_rows", "cluster_entities", "lloyd", "n_clusters", "seed_rows", "sum_rows"]
+__all__ = ["assign_rows", "cluster_entities", "lloyd", "n_clusters", "seed_rows", "sum_clusters", "sum_rows"]
 
 _ROWS_PER_BLOCK = 4096
 _SEED_CANDIDATES_PER_CLUSTER = 8
 _SAME = 1e-6
+_BLOCKS_AT_ONCE = 16
 
 
 def n_clusters(n: int, most: int = 200) -> int:
@@ -168,6 +169,39 @@ def sum_rows(
     sizes = np.zeros(k, np.int64)
     accumulate_clusters(rows, scale, labels, sums, sizes)
     return sums, sizes
+
+
+def sum_clusters(
+    bits: NDArray[np.uint16], members: NDArray[np.int32], labels: NDArray[np.int32], k: int, workers: Workers
+) -> NDArray[np.float64]:
+    """Return the sum of the vectors of each cluster's members, added in the members' order.
+
+    Parameters
+    ----------
+    bits : (n_entities, 3 d) uint16
+        Float16 bits of the entity vectors.
+    members : (m,) int32
+    labels : (m,) int32
+    k : int
+        Labels are below it.
+    workers : Workers
+
+    Returns
+    -------
+    (k, 3 d) float64
+    """
+    sums = np.zeros((k, bits.shape[1]), np.float64)
+    sizes = np.zeros(k, np.int64)
+
+    def read(block: slice) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return _unit(bits, members[block], SERIAL)
+
+    parts = blocks(len(members), _ROWS_PER_BLOCK)
+    for start in range(0, len(parts), _BLOCKS_AT_ONCE):
+        some = parts[start : start + _BLOCKS_AT_ONCE]
+        for block, (rows, norms) in zip(some, workers.map(read, some), strict=True):
+            accumulate_clusters(rows, norms, labels[block], sums, sizes)
+    return sums
 
 
 def _nearest(

@@ -23,6 +23,7 @@ __all__ = ["Partition", "describe", "group", "merge_rounds", "similarities", "si
 
 _ROWS_PER_BLOCK = 8192
 _FLAT = 10
+_MOST_COMMUNITIES = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,10 +83,11 @@ def merge_rounds(
 
     Notes
     -----
-    Youtu-GraphRAG (arXiv 2508.19855), section 3.2. Ours differs in `size_limit`.
+    Youtu-GraphRAG (arXiv 2508.19855), section 3.2. Ours differs in `size_limit`, and leaves more than
+    4096 communities as they are: all pairs are scored.
     """
     limit = size_limit(len(partition.members), settings.max_size)
-    while len(partition.sizes) > 1:
+    while 1 < len(partition.sizes) <= _MOST_COMMUNITIES:
         partner = greedy_matching(
             similarities(features, partition, settings.weight),
             partition.sizes,
