@@ -186,10 +186,19 @@ def test_a_reader_that_leaves_is_no_error(kb: str) -> None:
     assert stderr == ""
 
 
+def _hear_ctrl_c() -> None:
+    """Undo what a shell does to background jobs, whose children would not hear Ctrl-C either."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_is_one_line_and_130(tmp_path: Path, encoder: Encoder) -> None:
     arguments = ["import", "openie", str(sample_folder()), "--kb", str(tmp_path / "kb")]
     with subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=_hear_ctrl_c,
     ) as child:
         assert child.stderr is not None
         first = child.stderr.readline()
