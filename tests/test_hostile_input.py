@@ -173,3 +173,18 @@ def test_an_emptied_store_is_refused_instead_of_forgetting_documents(
         KnowledgeBase.build(base, [second], encoder=encoder)
     assert live_folder(base) == before
     assert len(table_rows(base, "documents")) == 1
+
+
+def test_a_changed_record_that_cannot_be_stored_keeps_its_former_version(
+    tmp_path: Path, encoder: Encoder
+) -> None:
+    source, base = tmp_path / "records.jsonl", tmp_path / "kb"
+    taken = {"id": "a#0", "text": "Karl Marx was born in Trier."}
+    source.write_text("\n".join(map(json.dumps, [{"id": "a", "text": "Ada was born in Bath."}, taken])))
+    KnowledgeBase.build(base, [source], encoder=encoder)
+    longer = {"id": "a", "text": "Ada was born in Bath and lived in Paris. " * 60}
+    source.write_text("\n".join(map(json.dumps, [longer, taken])))
+    report = KnowledgeBase.build(base, [source], encoder=encoder)
+    assert len(report.problems) == 1
+    chunks = table_rows(base, "chunks")
+    assert {row["id"]: row["text"] for row in chunks} == {"a": "Ada was born in Bath.", "a#0": taken["text"]}

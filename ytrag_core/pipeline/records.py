@@ -70,7 +70,10 @@ def store_documents(
     chunk: Callable[[Document], Sequence[Chunk]],
     problems: list[Problem],
 ) -> None:
-    """Store documents that are new or changed, with their chunks; one that cannot be stored is a problem."""
+    """Store documents that are new or changed, with their chunks.
+
+    One that cannot be stored is a problem, and leaves its former version in place.
+    """
     known = meta.document_hashes()
     for batch in _batches(documents):
         changed = []
@@ -78,6 +81,7 @@ def store_documents(
             row = _document_row(document, chunked)
             if known.get(row.id) != row.sha256:
                 changed.append((row, [_chunk_row(*item) for item in enumerate(chunk(document))]))
+        former = {row.id: _stored(meta, row.id) for row, _ in changed if row.id in known}
         try:
             _put(meta, changed)
         except DocumentError:
@@ -86,7 +90,13 @@ def store_documents(
                     _put(meta, [(row, passages)])
                 except DocumentError as error:
                     meta.delete_documents([row.id])
+                    _put(meta, former.get(row.id, []))
                     problems.append(Problem(row.source, str(error)))
+
+
+def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, Sequence[ChunkRow]]]:
+    row = meta.document(document_id)
+    return [] if row is None else [(row, list(meta.chunks(document_id)))]
 
 
 def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, Sequence[ChunkRow]]]) -> None:
