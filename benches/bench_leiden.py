@@ -1,13 +1,15 @@
-"""Leiden beside igraph: modularity agrees within half a percent before time is taken."""
+"""Leiden beside igraph and networkx's Louvain: modularity agrees to half a percent before all timing."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import igraph
+import networkx as nx
 import numpy as np
 import pytest
+from graphs import igraph_of
+from race import Race
 
 from ytrag_core.kernels.csr import walk_csr
 from ytrag_core.tree.leiden import WeightedGraph, leiden, modularity_of
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
 EDGES_PER_NODE = 5
-SIZES = [10_000, 100_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
+NETWORKX_LIMIT = 10_000
 
 
 @lru_cache(maxsize=1)
@@ -36,29 +38,38 @@ def planted_graph(n_nodes: int) -> WeightedGraph:
     return WeightedGraph(*walk_csr(new_id[head], new_id[tail], weights, n_nodes)[:3])
 
 
-def igraph_of(graph: WeightedGraph) -> tuple[Any, NDArray[np.float64]]:
-    row = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
-    upper = row < graph.indices
-    edges = np.column_stack([row[upper], graph.indices[upper]])
-    return igraph.Graph(n=graph.n_nodes, edges=edges), graph.weights[upper].astype(np.float64)
+def louvain(graph: nx.Graph) -> NDArray[np.int32]:
+    labels = np.empty(graph.number_of_nodes(), np.int32)
+    for community, members in enumerate(nx.community.louvain_communities(graph, seed=0)):
+        labels[list(members)] = community
+    return labels
 
 
-@pytest.mark.parametrize("peer", ["ytrag", "igraph"])
-@pytest.mark.parametrize("n_nodes", SIZES)
-def test_leiden(benchmark: BenchmarkFixture, n_nodes: int, peer: str, smoke: bool) -> None:
-    if smoke:
-        n_nodes = min(n_nodes, 1000)
+@lru_cache(maxsize=1)
+def leiden_race(n_nodes: int) -> Race:
     graph = planted_graph(n_nodes)
-    other, weights = igraph_of(graph)
+    other, weights = igraph_of(graph.indptr, graph.indices, graph.weights)
 
     def by_igraph() -> NDArray[np.int32]:
         found = other.community_leiden(objective_function="modularity", weights=weights, n_iterations=2)
         return np.array(found.membership, np.int32)
 
-    ours, theirs = modularity_of(graph, leiden(graph)), modularity_of(graph, by_igraph())
-    assert ours >= 0.995 * theirs
-    benchmark.extra_info["modularity"] = ours if peer == "ytrag" else theirs
-    benchmark.group = f"Leiden | {n_nodes:,} nodes, {len(graph.indices) // 2:,} edges"
-    rounds = 5 if n_nodes <= 10_000 else 1
-    untyped: Any = benchmark
-    untyped.pedantic({"ytrag": lambda: leiden(graph), "igraph": by_igraph}[peer], rounds=rounds)
+    race = Race("communities by modularity, 5 edges a node", n_nodes)
+    race.enter("ytrag, Leiden", lambda: leiden(graph))
+    race.enter("igraph, Leiden", by_igraph)
+    if n_nodes <= NETWORKX_LIMIT:
+        slow = nx.Graph()
+        slow.add_nodes_from(range(n_nodes))
+        ends = np.array(other.get_edgelist(), np.int32).reshape(-1, 2)
+        slow.add_weighted_edges_from(zip(*ends.T.tolist(), weights.tolist(), strict=True))
+        race.enter("networkx, Louvain", lambda: louvain(slow))
+    else:
+        race.leave_out("networkx, Louvain", NETWORKX_LIMIT)
+    found = {peer: modularity_of(graph, labels) for peer, labels in race.results.items()}
+    assert found["ytrag, Leiden"] >= 0.995 * max(found.values()), found
+    return race.start()
+
+
+@pytest.mark.parametrize("peer", ["ytrag, Leiden", "igraph, Leiden", "networkx, Louvain"])
+def test_leiden(benchmark: BenchmarkFixture, n_nodes: int, peer: str) -> None:
+    leiden_race(n_nodes).time(benchmark, peer)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PlantedGraph", "Recipe", "Score", "plant", "score"]
 
+_MOST_PULL = 1000.0
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -34,18 +36,22 @@ class Recipe:
     dimension : int
     exponent : float
         Group sizes follow a power law ``P(size) ~ size ** -exponent`` between a fifth and ten times the mean.
+    hubs : float
+        An end of an edge falls on an entity in proportion to ``u ** -hubs``, u uniform in (0, 1], up to 1,000
+        times the least: 0 for equal degrees.
     seed : int
     """
 
     n_entities: int = 20_000
     n_groups: int = 400
-    edges_per_entity: float = 4.0
+    edges_per_entity: float = 5.0
     inside: float = 0.7
     likeness: float = 0.3
     typical: float = 0.5
     n_relations: int = 200
-    dimension: int = 128
+    dimension: int = 384
     exponent: float = 2.0
+    hubs: float = 0.7
     seed: int = 0
 
 
@@ -72,13 +78,8 @@ def plant(recipe: Recipe) -> PlantedGraph:
     rng = np.random.default_rng(recipe.seed)
     n = recipe.n_entities
     groups = _groups(recipe, rng)
-    by_group = np.argsort(groups, kind="stable")
-    stop = np.cumsum(np.bincount(groups, minlength=recipe.n_groups))
-    head = rng.integers(0, n, int(n * recipe.edges_per_entity))
+    head, tail = _ends(recipe, groups, rng)
     own = groups[head]
-    start = np.where(own > 0, stop[own - 1], 0)
-    inner = by_group[start + (rng.random(len(head)) * (stop[own] - start)).astype(np.int64)]
-    tail = np.where(rng.random(len(head)) < recipe.inside, inner, rng.integers(0, n, len(head)))
     typical = rng.integers(0, recipe.n_relations, (recipe.n_groups, 5))
     relation = np.where(
         rng.random(len(head)) < recipe.typical,
@@ -123,6 +124,25 @@ def _groups(recipe: Recipe, rng: np.random.Generator) -> NDArray[np.int64]:
     share = (low**power + rng.random(recipe.n_groups) * (high**power - low**power)) ** (1 / power)
     groups = rng.choice(recipe.n_groups, recipe.n_entities, p=share / share.sum())
     return np.asarray(groups, np.int64)
+
+
+def _ends(
+    recipe: Recipe, groups: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw heads from all entities, and tails from the head's group or from all."""
+    n, n_edges = recipe.n_entities, int(recipe.n_entities * recipe.edges_per_entity)
+    by_group = np.argsort(groups, kind="stable")
+    pull = np.minimum((1.0 - rng.random(n)) ** -recipe.hubs, _MOST_PULL)
+    upto = np.concatenate([[0.0], np.cumsum(pull[by_group])])
+    border = upto[np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=recipe.n_groups))])]
+
+    def draw(low: NDArray[np.float64] | float, high: NDArray[np.float64] | float) -> NDArray[np.int64]:
+        place = np.searchsorted(upto, low + rng.random(n_edges) * (high - low), side="right") - 1
+        return by_group[np.minimum(place, n - 1)]
+
+    head = draw(0.0, upto[-1])
+    inner = draw(border[groups[head]], border[groups[head] + 1])
+    return head, np.where(rng.random(n_edges) < recipe.inside, inner, draw(0.0, upto[-1]))
 
 
 def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -13,6 +13,64 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@kernel((int64,))
+def block_shift(n_rows: int) -> int:
+    """Return how many low bits of a row count within a block of rows: 4096 rows, or a 1024th of them all.
+
+    Parameters
+    ----------
+    n_rows : int
+
+    Returns
+    -------
+    int
+    """
+    shift = 12
+    while n_rows >> shift > 1024:
+        shift += 1
+    return shift
+
+
+@kernel((ro(uint64, 2), uint64, uint64, int64, rw(int64), rw(uint64)))
+def place_rows(
+    records: NDArray[np.uint64],
+    start: int | np.uint64,
+    stop: int | np.uint64,
+    first_row: int,
+    out_indptr: NDArray[np.int64],
+    out_place: NDArray[np.uint64],
+) -> None:
+    """Count the rows of one block of records and say where each of them starts.
+
+    Parameters
+    ----------
+    records : (n_entries, 2) uint64
+        A row in the upper half of the first column.
+    start, stop : int
+        Entries of the block, which are also the slots of its rows in the result.
+    first_row : int
+        First row of the block.
+    out_indptr : (n_rows + 1,) int64
+        Its entries after `first_row` are written, one for each row of the block.
+    out_place : (rows of a block,) uint64
+        First slot of each row.
+
+    Notes
+    -----
+    8 bytes read for an entry, which is in the cache; 24 for a row.
+    """
+    n_here = min(out_place.shape[0], out_indptr.shape[0] - 1 - first_row)
+    out_place[:n_here] = 0
+    for entry in range(start, stop):
+        out_place[(records[entry, 0] >> np.uint64(32)) - np.uint64(first_row)] += np.uint64(1)
+    slot = np.uint64(start)
+    for row in range(n_here):
+        count = out_place[row]
+        out_place[row] = slot
+        slot += count
+        out_indptr[first_row + row + 1] = slot
+
+
 @kernel((ro(int32), ro(int32), ro(int32), int64))
 def csr_from_edges(
     rows: NDArray[np.int32], cols: NDArray[np.int32], relation: NDArray[np.int32], n_rows: int
@@ -48,34 +106,48 @@ def csr_from_edges(
 
     Notes
     -----
-    Two passes: 24 bytes read and 12 bytes scattered for an edge, 16 bytes for a row; no arithmetic to
-    speak of, so the time is that of the scattered writes.
+    A counting sort in two levels: first by blocks of rows (`block_shift`), then by row within each block,
+    where all that is scattered stays in the cache. For an edge: 16 bytes read and 16 scattered to a few
+    hundred places at most, then 24 read and 12 written within a block; 8 bytes for a row.
     """
     n_edges = rows.shape[0]
     if cols.shape[0] != n_edges or relation.shape[0] != n_edges:
         raise ValueError("rows, cols and relation must have one length")
     if n_rows < 0 or n_rows > 2147483647:
         raise ValueError("n_rows must be in [0, 2**31)")
-    row_of = rows.view(np.uint32)
-    free = np.zeros(n_rows + 1, np.uint32)
+    row_of, col_of, relation_of = rows.view(np.uint32), cols.view(np.uint32), relation.view(np.uint32)
+    shift = np.uint32(block_shift(n_rows))
+    starts = np.zeros((n_rows >> shift) + 2, np.int64)
     for i in range(n_edges):
         if row_of[i] >= n_rows:
             raise ValueError("a row id is outside [0, n_rows)")
-        free[row_of[i]] += np.uint32(1)
-    indptr = np.zeros(n_rows + 1, np.int64)
-    for row in range(n_rows):
-        indptr[row + 1] = indptr[row] + free[row]
-        free[row] = indptr[row]
-    out_indices = np.empty(n_edges, np.int32)
-    out_relation = np.empty(n_edges, np.int32)
-    out_edge = np.empty(n_edges, np.int32)
+        starts[(row_of[i] >> shift) + np.uint32(1)] += 1
+    for block in range(starts.shape[0] - 1):
+        starts[block + 1] += starts[block]
+    free = starts.astype(np.uint64)
+    records = np.empty((n_edges, 2), np.uint64)
     for i in range(n_edges):
-        slot = free[row_of[i]]
-        free[row_of[i]] = slot + np.uint32(1)
-        out_indices[slot] = cols[i]
-        out_relation[slot] = relation[i]
-        out_edge[slot] = i
-    return indptr, out_indices, out_relation, out_edge
+        block = row_of[i] >> shift
+        slot = free[block]
+        free[block] = slot + np.uint64(1)
+        records[slot, 0] = (np.uint64(row_of[i]) << np.uint64(32)) | np.uint64(col_of[i])
+        records[slot, 1] = (np.uint64(relation_of[i]) << np.uint64(32)) | np.uint64(i)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    out_indices = np.empty(n_edges, np.uint32)
+    out_relation = np.empty(n_edges, np.uint32)
+    out_edge = np.empty(n_edges, np.uint32)
+    place = np.empty(1 << shift, np.uint64)
+    for block in range(starts.shape[0] - 1):
+        start, stop = np.uint64(starts[block]), np.uint64(starts[block + 1])
+        place_rows(records, start, stop, int(block << shift), indptr, place)
+        for entry in range(start, stop):
+            local = (records[entry, 0] >> np.uint64(32)) - np.uint64(block << shift)
+            slot = place[local]
+            place[local] = slot + np.uint64(1)
+            out_indices[slot] = records[entry, 0] & np.uint64(0xFFFFFFFF)
+            out_relation[slot] = records[entry, 1] >> np.uint64(32)
+            out_edge[slot] = records[entry, 1] & np.uint64(0xFFFFFFFF)
+    return indptr, out_indices.view(np.int32), out_relation.view(np.int32), out_edge.view(np.int32)
 
 
 @kernel((rw(int64), rw(uint64), rw(float32)))
@@ -175,40 +247,53 @@ def walk_csr(
 
     Notes
     -----
-    A counting sort by row, then `merge_rows`. Sums run in float64, weights of a pair from the smallest up,
-    and are rounded once, so that neither the order nor the direction of the edges changes a bit.
-    For an edge: 24 bytes read, 16 scattered, then two entries sorted and written at 8 bytes each.
+    A counting sort in two levels as in `csr_from_edges`, then `merge_rows`. Sums run in float64, weights of
+    a pair from the smallest up, and are rounded once, so that neither the order nor the direction of the
+    edges changes a bit.
+    For an edge: 24 bytes read and 32 scattered to a few hundred places at most, then 48 read and 16 written
+    within a block of rows, then two entries sorted and written at 8 bytes each.
     """
     n_edges = src.shape[0]
     if dst.shape[0] != n_edges or weight.shape[0] != n_edges:
         raise ValueError("src, dst and weight must have one length")
     if n_nodes < 0 or n_nodes > 2147483647 or n_edges > 2147483647:
         raise ValueError("n_nodes and the number of edges must be in [0, 2**31)")
-    one_end = src.view(np.uint32)
-    other_end = dst.view(np.uint32)
+    one_end, other_end = src.view(np.uint32), dst.view(np.uint32)
     pattern = weight.view(np.uint32)
-    free = np.zeros(n_nodes + 1, np.uint32)
+    shift = np.uint32(block_shift(n_nodes))
+    starts = np.zeros((n_nodes >> shift) + 2, np.int64)
     for i in range(n_edges):
         if one_end[i] >= n_nodes or other_end[i] >= n_nodes:
             raise ValueError("a node id is outside [0, n_nodes)")
         if not (weight[i] >= 0 and weight[i] < np.inf):
             raise ValueError("a weight is negative or not finite")
         if one_end[i] != other_end[i] and weight[i] > 0:
-            free[one_end[i]] += np.uint32(1)
-            free[other_end[i]] += np.uint32(1)
-    indptr = np.zeros(n_nodes + 1, np.int64)
-    for node in range(n_nodes):
-        indptr[node + 1] = indptr[node] + free[node]
-        free[node] = indptr[node]
-    entries = np.empty(indptr[n_nodes], np.uint64)
+            starts[(one_end[i] >> shift) + np.uint32(1)] += 1
+            starts[(other_end[i] >> shift) + np.uint32(1)] += 1
+    for block in range(starts.shape[0] - 1):
+        starts[block + 1] += starts[block]
+    free = starts.astype(np.uint64)
+    records = np.empty((starts[-1], 2), np.uint64)
     for i in range(n_edges):
         if one_end[i] != other_end[i] and weight[i] > 0:
-            slot = free[one_end[i]]
-            free[one_end[i]] = slot + np.uint32(1)
-            entries[slot] = (np.uint64(other_end[i]) << np.uint64(32)) | np.uint64(pattern[i])
-            slot = free[other_end[i]]
-            free[other_end[i]] = slot + np.uint32(1)
-            entries[slot] = (np.uint64(one_end[i]) << np.uint64(32)) | np.uint64(pattern[i])
+            for turned in range(2):
+                row = np.uint64(other_end[i] if turned else one_end[i])
+                col = np.uint64(one_end[i] if turned else other_end[i])
+                slot = free[row >> np.uint64(shift)]
+                free[row >> np.uint64(shift)] = slot + np.uint64(1)
+                records[slot, 0] = (row << np.uint64(32)) | col
+                records[slot, 1] = pattern[i]
+    indptr = np.zeros(n_nodes + 1, np.int64)
+    entries = np.empty(records.shape[0], np.uint64)
+    place = np.empty(1 << shift, np.uint64)
+    for block in range(starts.shape[0] - 1):
+        start, stop = np.uint64(starts[block]), np.uint64(starts[block + 1])
+        place_rows(records, start, stop, int(block << shift), indptr, place)
+        for entry in range(start, stop):
+            local = (records[entry, 0] >> np.uint64(32)) - np.uint64(block << shift)
+            slot = place[local]
+            place[local] = slot + np.uint64(1)
+            entries[slot] = (records[entry, 0] << np.uint64(32)) | records[entry, 1]
     strength = np.zeros(n_nodes, np.float32)
     n_entries = merge_rows(indptr, entries, strength)
     indices = np.empty(n_entries, np.int32)

@@ -32,6 +32,10 @@ def plus_plus_seeds(
     -------
     (up to k,) int32
         Distinct candidates, in the order drawn; fewer than k where the rest coincides with them.
+
+    Notes
+    -----
+    For a seed: 12 n bytes and 5 n flops. The matrix product before it is BLAS's.
     """
     n = gram.shape[0]
     distances = np.full(n, np.inf, np.float32)
@@ -86,6 +90,10 @@ def accumulate_clusters(
         Added to.
     out_sizes : (k,) int64
         Added to.
+
+    Notes
+    -----
+    4 bytes read, 16 of the sums from the cache and 2 flops for an element.
     """
     for row in range(rows.shape[0]):
         cluster = labels[row]

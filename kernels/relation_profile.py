@@ -24,6 +24,10 @@ def sort_codes(out_codes: NDArray[np.int32], start: int, stop: int) -> None:
     ----------
     out_codes : (n,) int32
     start, stop : int
+
+    Notes
+    -----
+    In place, O(m sqrt(m)) or better for m codes; rows are a handful long, where it is an insertion sort.
     """
     gap = 1
     while gap < (stop - start) // 3:
@@ -65,6 +69,11 @@ def entity_profiles(
     counts : (n,) int32, at least one
     frequencies : (n,) float32
         Counts divided by the row's sum.
+
+    Notes
+    -----
+    For an incidence: 16 bytes read, 12 of them at random places, 8 of a table of relations in the cache,
+    at most 12 written; a sort of each row.
     """
     n_entities = indptr.shape[0] - 1
     profile_indptr = np.zeros(n_entities + 1, np.int64)
@@ -128,6 +137,10 @@ def community_profiles(
     community_codes : (k,) int32, ascending in each row
     community_frequencies : (k,) float32
         Sum to one in each row that is not empty.
+
+    Notes
+    -----
+    For an entry of a member: 8 bytes read, 16 of a table of relations in the cache; a sort of each row.
     """
     n_communities = members_indptr.shape[0] - 1
     community_indptr = np.zeros(n_communities + 1, np.int64)

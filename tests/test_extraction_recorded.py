@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ytrag_core.errors import DocumentError, SnapshotError
 from ytrag_core.extraction.codec import extraction_from_json, extraction_to_json
 from ytrag_core.extraction.model import EntityMention, Extraction
-from ytrag_core.extraction.recorded import read_openie
+from ytrag_core.extraction.recorded import _are_surfaces, _surface, read_openie
 
 
 def write(folder: Path, corpus: list[object], openie: list[object]) -> Path:
@@ -113,6 +115,33 @@ def test_several_lines_on_one_passage_are_joined(tmp_path: Path) -> None:
     extraction = read_openie(write(tmp_path, CORPUS, openie)).extractions["p0"]
     assert [mention.name for mention in extraction.entities] == ["A", "B", "C"]
     assert extraction.triples == (("A", "r", "B"), ("B", "r", "C"))
+
+
+def test_repeats_count_once_whether_clean_or_not(tmp_path: Path) -> None:
+    clean = {"passage_id": "p0", "entities": ["A", "B", "A"], "triples": [["A", "r", "B"], ["A", "r", "B"]]}
+    odd = {
+        "passage_id": 1,
+        "entities": [" A", "B", "A"],
+        "triples": [["A ", "r", "B"], ["A", "r\u200b", "B"]],
+    }
+    source = read_openie(write(tmp_path, CORPUS, [clean, odd]))
+    for extraction in source.extractions.values():
+        assert extraction.entities == (EntityMention("A"), EntityMention("B"))
+        assert extraction.triples == (("A", "r", "B"),)
+
+
+PARTS = st.one_of(
+    st.text(st.sampled_from("ab红 \t\0\u3000\u200b\ufeff\ud800\r"), max_size=4),
+    st.sampled_from(["clean", "two words", "É", "红楼"]),
+    st.none(),
+    st.integers(),
+)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=4))
+def test_strings_that_need_no_cleaning_are_told(values: list[object]) -> None:
+    clean = all(isinstance(value, str) and value and _surface(value) == value for value in values)
+    assert _are_surfaces(values) == clean
 
 
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "openie.jsonl"])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.bases import csr_edges, provenance_rows, write_edges
 from ytrag_core.errors import GraphFormatError
+from ytrag_core.graph import dictionary, edges, parquet
 from ytrag_core.graph.edges import EdgeSource, read_edges
 
 if TYPE_CHECKING:
@@ -138,6 +139,40 @@ def test_text_may_be_large_or_dictionary_encoded(tmp_path: Path, kind: pa.DataTy
     edges = {**EDGES, "relation": pa.array(EDGES["relation"]).cast(kind)}
     source = read(tmp_path, nodes, edges)
     assert same_tables(source.graph, read(tmp_path, NODES, EDGES).graph)
+
+
+@pytest.mark.parametrize("as_id", [int, "Q{}".format], ids=["numbers", "strings"])
+def test_the_size_of_batches_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_id: Any
+) -> None:
+    rng = random.Random(3)
+    n_nodes, n_edges = 40, 200
+    ids = [*rng.sample(range(100), n_nodes), 7, 7, None]
+    nodes = {
+        "id": [None if i is None else as_id(i) for i in ids],
+        "name": [rng.choice(["Ada", "ada", " ", "Bob  B", None, "Eve\n"]) for _ in ids],
+        "type": [rng.choice(["x", "y", None]) for _ in ids],
+    }
+    edge_table = {
+        "src": [as_id(rng.randrange(100)) for _ in range(n_edges)],
+        "relation": [rng.choice(["r", "R", "s", None, " "]) for _ in range(n_edges)],
+        "dst": [as_id(rng.randrange(100)) for _ in range(n_edges)],
+    }
+    whole = read(tmp_path, nodes, edge_table)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 7)
+    monkeypatch.setattr(dictionary, "_PENDING_ROWS", 5)
+    monkeypatch.setattr(edges, "_LOOKUP_ROWS", 9)
+    by_batch = read(tmp_path, nodes, edge_table)
+    assert same_tables(whole.graph, by_batch.graph)
+    assert whole.problems == by_batch.problems
+    assert len(whole.problems) == 5
+
+
+def test_the_same_id_of_two_types_in_the_edges(tmp_path: Path) -> None:
+    table = {"src": [10, 30], "relation": ["r", "r"], "dst": ["20", "11"]}
+    source = read(tmp_path, NODES, table)
+    assert named_triples(source.graph) == [("10", "r", "20")]
+    assert len(source.problems) == 1
 
 
 def test_string_ids_are_ordered_as_strings(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ from ytrag_core.kernels import decorator
 from ytrag_core.kernels.decorator import REGISTRY, kernel
 
 FOLDER = Path(__file__).resolve().parent.parent / "kernels"
-FILES = sorted(p for p in FOLDER.glob("*.py") if p.stem not in {"__init__", "decorator"})
+FILES = sorted(p for p in FOLDER.glob("*.py") if p.stem not in {"__init__", "decorator", "instructions"})
 MODULES = [importlib.import_module(f"ytrag_core.kernels.{path.stem}") for path in FILES]
 KERNELS = {name: entry for name, entry in REGISTRY.items() if name.startswith("ytrag_core.kernels.")}
 interpreted = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 compiled_only = pytest.mark.skipif(interpreted, reason="NUMBA_DISABLE_JIT=1: kernels are plain functions")
 
-ALLOWED = {"__future__", "typing", "numpy", "numpy.typing", "numba", "decorator"}
+ALLOWED = {"__future__", "typing", "numpy", "numpy.typing", "numba", "decorator", "instructions"}
 
 
 def imported_modules(tree: ast.Module) -> set[str]:

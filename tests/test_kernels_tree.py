@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import oracles_tree as oracles
 from ytrag_core.kernels.aggregate import aggregate_rows, incident_triples, unit_rows
 from ytrag_core.kernels.kmeans import accumulate_clusters, plus_plus_seeds
-from ytrag_core.kernels.matching import greedy_matching
-from ytrag_core.kernels.phi import phi_members, phi_pairs, profile_overlap, select_centres
+from ytrag_core.kernels.matching import greedy_matching, select_centres
+from ytrag_core.kernels.phi import phi_edges, phi_members, phi_pairs, profile_overlap
 from ytrag_core.kernels.relation_profile import community_profiles, entity_profiles, sort_codes
 
 if TYPE_CHECKING:
@@ -233,11 +233,31 @@ def test_phi_of_members_centres_and_pairs(
 
     units = np.empty((len(centres), 3 * WIDTH), np.float32)
     unit_rows(bits, centres, units, np.empty(len(centres), np.float32))
-    pairs = phi_pairs(units @ directions.T, indptr, codes, shares, centres, *theirs, weight)
+    pairs = phi_pairs(units @ directions.T, indptr, codes, shares, centres, *theirs, 2 * N_RELATIONS, weight)
     expected_pairs = [
         [oracles.phi(int(c), m, triples, vectors, weight) for m in communities] for c in centres
     ]
     assert_allclose(pairs, expected_pairs, atol=1e-4)
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs(), st.integers(0, 99), st.sampled_from([0.0, 0.3, 1.0]), st.data())
+def test_phi_of_edges_is_that_of_communities_of_one(
+    graph: tuple[int, int, list[Triple]], seed: int, weight: float, data: st.DataObject
+) -> None:
+    n_entities, n_nodes, triples = graph
+    entity = st.integers(0, n_entities - 1)
+    pairs = data.draw(st.lists(st.tuples(entity, entity), max_size=20))
+    halves = aggregated(n_entities, triples, random_halves(N_RELATIONS + n_nodes, seed))
+    head, relation, tail = columns(triples)
+    indptr, codes, _, shares = entity_profiles(
+        *incident_triples(head, tail, n_entities), head, relation, tail, N_RELATIONS
+    )
+    first, second = (np.array([pair[end] for pair in pairs], np.int32) for end in range(2))
+    found = phi_edges(halves.view(np.uint16), indptr, codes, shares, first, second, weight)
+    vectors = halves.astype(float).tolist()
+    expected = [max(0.0, oracles.phi(a, [b], triples, vectors, weight)) for a, b in pairs]
+    assert_allclose(found, expected, atol=1e-4)
 
 
 def test_centres_take_the_lower_id_and_empty_communities_have_none() -> None:

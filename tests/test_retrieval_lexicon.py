@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon, build_lexicon
+from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon, build_lexicon, name_form, split_units
 from ytrag_core.storage.arrays import map_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -90,10 +91,10 @@ def test_lookup_is_of_the_whole_name() -> None:
 
 def test_the_table_is_sorted_and_survives_the_disk(tmp_path: Path) -> None:
     arrays = build_lexicon(NAMES, ["one text"])
-    pairs = list(zip(arrays["form_hash"].tolist(), arrays["form_node"].tolist(), strict=True))
+    pairs = list(zip(arrays["form_key"].tolist(), arrays["form_node"].tolist(), strict=True))
     assert pairs == sorted(pairs)
     assert len(pairs) == len(NAMES) - 1
-    assert arrays["unit_hash"].tolist() == sorted(arrays["unit_hash"].tolist())
+    assert arrays["unit_key"].tolist() == sorted(arrays["unit_key"].tolist())
     write_arrays(tmp_path / "lexicon.arrow", arrays)
     mapped = Lexicon.from_arrays(map_arrays(tmp_path / "lexicon.arrow", LEXICON_SPEC))
     question = "Springfield and 红楼梦, New York City Ballet"
@@ -138,3 +139,40 @@ def test_longest_names_win_then_the_first(names: list[list[str]], question: list
                 wanted.append((start, tuple(question[start : start + length]), nodes))
     matches = table.match(spaced(question))
     assert [(match.units, match.nodes) for match in matches] == [item[1:] for item in sorted(wanted)]
+
+
+LETTERS = st.sampled_from(["a", "B", "s", "'", "’", " ", "-", "海", "か", "é", "ß", "_", "2", "Ａ"])
+STRINGS = st.lists(st.text(LETTERS, max_size=6), max_size=12)
+
+
+@given(STRINGS, st.lists(STRINGS.map(" ".join), max_size=6), st.text(LETTERS, max_size=12))
+def test_names_are_found_by_their_words_in_any_script(
+    names: list[str], texts: list[str], question: str
+) -> None:
+    table = lexicon(list(enumerate(names)), texts)
+    forms: dict[str, tuple[int, ...]] = {}
+    for node, name in enumerate(names):
+        form = name_form(split_units(unicodedata.normalize("NFC", name)))
+        if form:
+            forms[form] = (*forms.get(form, ()), node)
+    for name in (*names, question):
+        form = name_form(split_units(unicodedata.normalize("NFC", name)))
+        assert table.lookup(name) == forms.get(form, ())
+    for match in table.match(question):
+        assert match.nodes == forms[name_form(split_units(question[match.start : match.end]))]
+    holders = [{unit.text for unit in split_units(text)} for text in texts]
+    for unit in {"a", "b", "s", "海", "é", "unheard", *(unit for words in holders for unit in words)}:
+        count = sum(unit in words for words in holders)
+        assert table.rarity((unit,)) == pytest.approx(math.log(1 + len(texts) / (1 + count)))
+
+
+def test_long_names_are_found_whole() -> None:
+    name = "National Award for " + "very " * 40 + "Good Acting"
+    assert lexicon([(0, name), (1, "National Award")]).match(f"Who won the {name}?")[0].nodes == (0,)
+
+
+def test_many_names_are_split_in_blocks() -> None:
+    names = [(node, f"name {node % 40_000}") for node in range(150_000)]
+    table = lexicon(names, ["a b"] * 70_000)
+    assert table.lookup("Name 7") == (7, 40_007, 80_007, 120_007)
+    assert (table.n_texts, table.max_units) == (70_000, 2)

@@ -32,7 +32,7 @@ def test_weights_by_hand() -> None:
     found = mentions("Which country is Damerjog in?", mention_power=2.0, common_noun_factor=0.1)
     country = 0.1 * math.log(1 + 5 / 4) ** 2
     place = math.log(1 + 5 / 2) ** 2
-    preposition = 0.1 * math.log(1 + 5 / 4) ** 2
+    preposition = 0.1**2 * math.log(1 + 5 / 4) ** 2
     total = country + place + preposition
     assert list(found) == ["country", "Damerjog", "in"]
     assert found["country"].weight == pytest.approx(country / total)
@@ -67,6 +67,51 @@ def test_weights_sum_to_one_or_there_are_none() -> None:
     )
     assert mentions("What is that?") == {}
     assert telling([]) == []
+
+
+def named(question: str, names: dict[int, str]) -> dict[str, Mention]:
+    lexicon = Lexicon.from_arrays(build_lexicon(names.items(), names.values()))
+    found = find_mentions(question, lexicon, RetrievalSettings(), names.__getitem__)
+    return {mention.surface: mention for mention in found}
+
+
+WORDS = {0: "tell", 1: "Is", 2: "dinar", 3: "Base", 4: "base", 5: "Neil Young", 6: "so-so", 7: "hypernym"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Tell me the hypernym of dinar.",
+        "Is dinar a hypernym?",
+        "What is a dinar?",
+        "which dinar is it",
+        "Hello. Tell of dinar",
+    ],
+)
+def test_a_capital_that_the_sentence_asks_for_makes_no_name(question: str) -> None:
+    found = named(question, WORDS)
+    assert found["dinar"].weight == max(mention.weight for mention in found.values())
+    assert all(mention.weight < 0.05 for surface, mention in found.items() if surface.lower() == "is")
+
+
+def test_a_name_at_the_start_of_a_sentence_is_one_by_its_own_spelling() -> None:
+    found = named("Neil Young, is he the hypernym of dinar?", WORDS)
+    assert found["Neil Young"].weight > 5 * found["dinar"].weight
+
+
+def test_function_words_are_names_where_they_are_capitalised_inside_a_sentence() -> None:
+    found = named("In which country lies Is?", {**WORDS, 8: "country"})
+    assert found["Is"].weight > 5 * found["country"].weight
+
+
+def test_bearers_that_are_spelled_as_asked_come_first() -> None:
+    assert (named("the sense of Base", WORDS)["Base"].nodes, named("a base", WORDS)["base"].nodes) == (
+        (3, 4),
+        (4, 3),
+    )
+    assert named("a BASE", WORDS)["BASE"].n_exact == 0
+    assert named("a base", WORDS)["base"].n_exact == 1
+    assert named("so-so", WORDS)["so-so"].nodes == (6,)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import pytest
 from tests.bases import live_folder, table_rows, write_facts
 from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.knowledge_base import KnowledgeBase
-from ytrag_core.retrieval.paths import PathQuery, find_paths
+from ytrag_core.retrieval.paths import find_paths
+from ytrag_core.retrieval.triples import QueryVectors
 from ytrag_core.storage.arrays import map_arrays
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def cosine(rows: NDArray[np.float64], query: NDArray[np.float32]) -> float:
     return float(total @ query / np.linalg.norm(total))
 
 
-def score(graph: Plain, query: PathQuery, nodes: Sequence[int], triples: Sequence[int]) -> float:
+def score(graph: Plain, query: QueryVectors, nodes: Sequence[int], triples: Sequence[int]) -> float:
     hubs = sum(0.02 * math.log(1 + graph.degree(node)) for node in nodes[1:-1])
     alike = cosine(graph.facts[list(triples)], query.question)
     asked = cosine(graph.relations[list(triples)], query.residual)
@@ -136,7 +137,7 @@ def score(graph: Plain, query: PathQuery, nodes: Sequence[int], triples: Sequenc
 @pytest.mark.parametrize("starts", [["Tallow Bridge"], ["Tallow Bridge", "Port Hale", "1871"]])
 def test_a_wide_beam_finds_the_best_of_all_paths(kb: KnowledgeBase, max_hops: int, starts: list[str]) -> None:
     graph = plain(kb)
-    query = PathQuery(
+    query = QueryVectors(
         kb.encoder.encode_query(TWO_HOPS), kb.encoder.encode_query("Where was the designer born?")
     )
     settings = RetrievalSettings(beam=100_000, max_hops=max_hops)
@@ -187,7 +188,7 @@ def test_a_hub_does_not_come_before_the_chain(kb: KnowledgeBase, question: str) 
 
 def test_a_long_row_is_sampled(kb: KnowledgeBase) -> None:
     graph = plain(kb)
-    query = PathQuery(*[kb.encoder.encode_query("Which towns lie in Norland?")] * 2)
+    query = QueryVectors(*[kb.encoder.encode_query("Which towns lie in Norland?")] * 2)
     settings = RetrievalSettings(beam=1000, max_hops=1, row_limit=4)
     found = find_paths(kb.view, query, {graph.node(HUB): 1.0}, settings)
     assert len(found) == 4
@@ -196,7 +197,7 @@ def test_a_long_row_is_sampled(kb: KnowledgeBase) -> None:
 
 def test_a_narrow_beam_keeps_the_best_step(kb: KnowledgeBase) -> None:
     graph = plain(kb)
-    query = PathQuery(*[kb.encoder.encode_query("Who designed the Tallow Bridge?")] * 2)
+    query = QueryVectors(*[kb.encoder.encode_query("Who designed the Tallow Bridge?")] * 2)
     found = find_paths(
         kb.view, query, {graph.node("Tallow Bridge"): 1.0}, RetrievalSettings(beam=1, max_hops=3)
     )
@@ -207,7 +208,7 @@ def test_a_narrow_beam_keeps_the_best_step(kb: KnowledgeBase) -> None:
 
 
 def test_without_a_start_there_is_no_path(kb: KnowledgeBase) -> None:
-    query = PathQuery(*[kb.encoder.encode_query("anything")] * 2)
+    query = QueryVectors(*[kb.encoder.encode_query("anything")] * 2)
     assert find_paths(kb.view, query, {}, RetrievalSettings()) == []
     loop = {plain(kb).node("glass eels"): 1.0}
     assert all(

@@ -142,7 +142,7 @@ def test_the_place_of_strings_changes_nothing() -> None:
 
 
 def test_the_leaves_of_a_hub_that_nothing_tells_apart() -> None:
-    tree, _ = build_tree(**lookalikes(3000).arguments, settings=TreeSettings())
+    tree, _ = build_tree(**lookalikes(3000).arguments, settings=TreeSettings(init="kmeans"))
     check_invariants(tree, 3000, 100)
     assert tree.level.max() <= 2
     inner = int(np.argmax(tree.size))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
 import pytest
 from sklearn.metrics import normalized_mutual_info_score
@@ -16,6 +18,9 @@ from ytrag_core.tree.build import build_tree
 from ytrag_core.tree.dual import dual_graph, name_pairs, part_graph, relation_pairs, resolution_of
 from ytrag_core.tree.features import TripleArrays, gather_features
 from ytrag_core.tree.workers import SERIAL
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DUAL = TreeSettings(init="dual")
 
@@ -33,12 +38,14 @@ def test_edges_weigh_phi_of_their_ends(weight: float) -> None:
     features, vectors = gather_features(triples, SERIAL, lambda _: None)
     settings = TreeSettings(init="dual", weight=weight, n_neighbours=3)
     graph = dual_graph(triples, features, settings, None, SERIAL)
-    pairs = np.concatenate([relation_pairs(triples), name_pairs(triples, 3, None, SERIAL)])
+    alike, phi = name_pairs(triples, features, settings, None, SERIAL)
+    assert (phi > 0).all()
+    pairs = np.concatenate([relation_pairs(triples), alike])
     wanted = {}
     for one, other in {frozenset(pair) for pair in pairs.tolist()}:
         score = oracles.phi(one, [other], planted.triples, vectors.astype(float).tolist(), weight)
         if score > 0:
-            wanted[one, other] = wanted[other, one] = score**2
+            wanted[one, other] = wanted[other, one] = score
     found = {
         (node, int(graph.indices[entry])): float(graph.weights[entry])
         for node in range(60)
@@ -47,34 +54,52 @@ def test_edges_weigh_phi_of_their_ends(weight: float) -> None:
     assert found == pytest.approx(wanted, abs=2e-3)
 
 
-def test_relation_pairs_leave_out_attributes_and_loops() -> None:
+def test_relation_pairs_are_distinct_and_leave_out_attributes_and_loops() -> None:
     triples = triples_of(planted_graph(40, 3))
-    pairs = relation_pairs(triples).tolist()
-    kept = [
-        [head, tail]
+    kept = {
+        (min(head, tail), max(head, tail))
         for head, tail in zip(triples.head.tolist(), triples.tail.tolist(), strict=True)
         if tail < 40 and head != tail
-    ]
-    assert pairs == kept
+    }
+    assert [tuple(pair) for pair in relation_pairs(triples).tolist()] == sorted(kept)
 
 
-def test_neighbours_are_those_of_the_most_similar_names() -> None:
-    triples = triples_of(planted_graph(50, 4, noise=1.0))
-    names = triples.string_vectors[triples.node_string[:50]].astype(float)
-    scores = names @ names.T
-    np.fill_diagonal(scores, -np.inf)
-    wanted = {(i, int(j)) for i in range(50) for j in np.argsort(-scores[i])[:4] if scores[i, j] > 0}
-    assert {(i, j) for i, j in name_pairs(triples, 4, None, SERIAL).tolist()} == wanted
-    index = VectorIndex.build(triples.string_vectors)
-    assert len(name_pairs(triples, 4, index, SERIAL)) <= 4 * 50
+def linked(planted: Planted, n_neighbours: int, index: VectorIndex | None = None) -> set[tuple[int, int]]:
+    triples = triples_of(planted)
+    features, _ = gather_features(triples, SERIAL, lambda _: None)
+    settings = TreeSettings(init="dual", n_neighbours=n_neighbours)
+    return {(i, j) for i, j in name_pairs(triples, features, settings, index, SERIAL)[0].tolist()}
+
+
+def test_neighbours_are_those_of_the_highest_phi_among_similar_names() -> None:
+    planted = planted_graph(24, 3, noise=1.0)
+    triples = triples_of(planted)
+    _, vectors = gather_features(triples, SERIAL, lambda _: None)
+    rows = vectors.astype(float).tolist()
+    wanted = set()
+    for i in range(24):
+        phi = {j: oracles.phi(i, [j], planted.triples, rows, DUAL.weight) for j in range(24) if j != i}
+        best = sorted(phi, key=lambda j: (-phi[j], j))[:4]
+        wanted |= {(i, j) for j in best if phi[j] > 0}
+    assert linked(planted, 4) == wanted
+    assert linked(planted, 0) == set()
+
+
+def test_an_index_on_disk_gives_its_links(tmp_path: Path) -> None:
+    planted = planted_graph(3000, 30)
+    vectors = planted.arguments["string_vectors"]
+    VectorIndex.build(vectors, exact_below=1).save(tmp_path, "strings")
+    pairs = linked(planted, 5, VectorIndex.load(tmp_path, "strings", vectors, exact_below=1))
+    inside = np.mean([planted.groups[i] == planted.groups[j] for i, j in pairs])
+    searched = linked(planted, 5)
+    assert inside > 0.9 * np.mean([planted.groups[i] == planted.groups[j] for i, j in searched])
+    assert len(pairs) > 0.9 * len(searched)
 
 
 def test_bearers_of_one_name_form_a_ring() -> None:
-    pairs = name_pairs(triples_of(lookalikes(30)), 5, None, SERIAL)
-    ring = [(i, i % 29 + 1) for i in range(1, 30)]
-    assert {(i, j) for i, j in pairs.tolist() if i > 0 and j > 0} == set(ring)
-    assert len(pairs) <= 6 * 30
-    assert len(name_pairs(triples_of(lookalikes(30)), 0, None, SERIAL)) == 0
+    pairs = linked(lookalikes(30), 5)
+    assert {(i, j) for i, j in pairs if i > 0 and j > 0} == {(i, i % 29 + 1) for i in range(1, 30)}
+    assert len(pairs) <= 5 * 30
 
 
 def test_resolution_falls_with_size_down_to_one() -> None:
@@ -137,3 +162,14 @@ def test_no_entities() -> None:
     }
     tree, _ = build_tree(**arguments, settings=DUAL)
     assert tree.n_communities == 0
+
+
+@pytest.mark.parametrize("init", ["kmeans", "dual"])
+def test_trees_by_whole_neighbourhoods(init: Literal["kmeans", "dual"]) -> None:
+    planted = planted_graph(900, 9)
+    settings = TreeSettings(init=init, jaccard="neighbour", merge_threshold=0.4)
+    tree, _ = build_tree(**planted.arguments, settings=settings, n_threads=1)
+    check_invariants(tree, 900, 100)
+    assert_same_tree(build_tree(**planted.arguments, settings=settings, n_threads=3)[0], tree)
+    relations = set(planted.arguments["relation_names"])
+    assert all(name.rsplit(": ", 1)[-1] in relations for name in tree.names)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pytest
@@ -14,9 +16,11 @@ from sklearn.cluster import KMeans
 from tests import oracles_tree as oracles
 from tests.planted import planted_graph
 from ytrag_core.config import TreeSettings
-from ytrag_core.tree.features import EntityFeatures, Profiles, TripleArrays, gather_features
+from ytrag_core.kernels.aggregate import incident_triples
+from ytrag_core.tree.features import EntityFeatures, TripleArrays, gather_features
 from ytrag_core.tree.kmeans import assign_rows, cluster_entities, lloyd, n_clusters, seed_rows
 from ytrag_core.tree.naming import community_name, typical_codes
+from ytrag_core.tree.profiles import EntityProfiles, Profiles, profile_entities
 from ytrag_core.tree.rounds import describe, merge_rounds, similarities, size_limit
 from ytrag_core.tree.workers import SERIAL, blocks, open_workers
 
@@ -169,3 +173,52 @@ def test_names_are_made_of_keywords_and_a_relation() -> None:
 def test_settings_out_of_range_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         TreeSettings.model_validate(options)
+
+
+@pytest.mark.parametrize("variant", ["relation", "neighbour"])
+def test_profiles_count_what_lies_around(variant: Literal["relation", "neighbour"]) -> None:
+    graph = planted_graph(80, 4)
+    triples = TripleArrays(**{name: graph.arguments[name] for name in TripleArrays.__dataclass_fields__})
+    incidence = incident_triples(triples.head, triples.tail, 80)
+    found = profile_entities(triples, incidence, variant)
+    around: list[Counter[tuple[int, ...]]] = [Counter() for _ in range(80)]
+    rows = zip(triples.head.tolist(), triples.relation.tolist(), triples.tail.tolist(), strict=True)
+    for head, relation, tail in rows:
+        around[head][(2 * relation, tail)[: 1 + (variant == "neighbour")]] += 1
+        if tail < 80:
+            around[tail][(2 * relation + 1, head)[: 1 + (variant == "neighbour")]] += 1
+    check_profiles(found, found.rows, around)
+    groups = [[0], [3, 5, 7], list(range(20, 60))]
+    pointers = np.cumsum([0, *map(len, groups)])
+    members = np.concatenate(groups).astype(np.int32)
+    for chosen in (slice(None), slice(1)):
+        few = groups[chosen]
+        together = [sum((around[i] for i in group), Counter[tuple[int, ...]]()) for group in few]
+        stop = sum(map(len, few))
+        check_profiles(found, found.of(pointers[: len(few) + 1], members[:stop]), together)
+
+
+def check_profiles(
+    entities: EntityProfiles, profiles: Profiles, wanted: list[Counter[tuple[int, ...]]]
+) -> None:
+    """Compare the frequencies of each row, and the relations that its codes stand for."""
+    assert len(profiles.indptr) == len(wanted) + 1
+    for row, counts in enumerate(wanted):
+        part = slice(profiles.indptr[row], profiles.indptr[row + 1])
+        codes, total = profiles.codes[part], sum(counts.values())
+        assert (np.diff(codes) > 0).all()
+        relations = sorted(entities.relation_of[codes].tolist())
+        assert relations == sorted(key[0] for key in counts)
+        shares = sorted(count / total for count in counts.values())
+        assert sorted(profiles.frequencies[part].tolist()) == pytest.approx(shares, abs=1e-6)
+
+
+def test_numbering_codes_anew_changes_no_score() -> None:
+    graph = planted_graph(120, 6)
+    features, _ = features_of(graph)
+    labels = np.arange(120, dtype=np.int32) % 6
+    members = np.arange(120, dtype=np.int32)
+    sums = np.array([features.bits.view(np.float16)[labels == c].astype(float).sum(axis=0) for c in range(6)])
+    found = describe(features, members, labels, sums, 0.5, SERIAL)
+    many = replace(features, own=replace(features.own, relation_of=np.zeros(100_000, np.int32)))
+    assert np.array_equal(similarities(features, found, 0.5), similarities(many, found, 0.5))

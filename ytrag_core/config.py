@@ -19,9 +19,12 @@ class TreeSettings(BaseModel):
     ----------
     init : {"kmeans", "dual"}
         How a set of entities is first divided: by k-means on their vectors, or by Leiden on one graph of
-        relations and similar names, weighted by phi.
+        relations and similar names, weighted by phi; that one finds planted communities far better.
     weight : float
         Lambda, the share of the relations in phi; the rest is the cosine of the vectors.
+    jaccard : {"relation", "neighbour"}
+        What the relations of phi are compared by: (relation, direction), or (relation, direction, neighbour),
+        the neighbourhood itself.
     merge_threshold : float
         Tau: two communities merge when the mean of phi(centre, other community), both ways, reaches it.
     max_size : int
@@ -37,7 +40,8 @@ class TreeSettings(BaseModel):
     max_iterations : int
         Most rounds of k-means.
     n_neighbours : int
-        Entities of the most similar names that the graph of `dual` links each entity to.
+        Entities that the graph of `dual` links each entity to: of some two dozen with similar names, those of
+        the highest phi.
     resolution : float
         Of the modularity in `dual` from 20,000 entities up, in proportion below, at least 1: more gives more
         and smaller communities.
@@ -45,8 +49,9 @@ class TreeSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    init: Literal["kmeans", "dual"] = "kmeans"
+    init: Literal["kmeans", "dual"] = "dual"
     weight: float = Field(default=0.5, ge=0.0, le=1.0)
+    jaccard: Literal["relation", "neighbour"] = "relation"
     merge_threshold: float = Field(default=0.5, ge=0.0, le=1.0)
     max_size: int = Field(default=100, ge=1)
     n_keywords: int = Field(default=5, ge=1)

@@ -82,7 +82,7 @@ def _parse(line: bytes | str) -> dict[str, Any] | str | None:
         return None
     try:
         text = line if isinstance(line, str) else line.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded)
+        value = _DECODER.decode(text)
     except UnicodeDecodeError as error:
         return f"not UTF-8 (byte {error.start + 1} of the line); save the file as UTF-8"
     except RecursionError:
@@ -116,6 +116,9 @@ def _kind(value: object) -> str:
         return "null"
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
     return names.get(type(value), "a number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded)
 
 
 def record_id(value: object) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,9 @@ _LOAD_ERRORS = (
 
 _CACHED_QUERIES = 1024
 _QUERY_THREADS = 4
+_SHORT_TOKENS = 20
+"""A question no longer than this takes one core: two save it a third of the time and work a quarter more. So
+does any question that is asked while others are; the vector is the same to the bit."""
 
 
 def _available_cores() -> int:
@@ -83,6 +87,8 @@ class Encoder:
         self.tokenizer: Tokenizer = _load_tokenizer(files.tokenizer)
         self._cutting_tokenizer: Tokenizer = _load_tokenizer(files.tokenizer)
         self._cutting_tokenizer.enable_truncation(description.max_tokens)
+        self._asking = threading.Lock()
+        self._n_asking = 0
         self._cached_query = lru_cache(maxsize=_CACHED_QUERIES)(self._encode_one)
 
     @classmethod
@@ -192,7 +198,17 @@ class Encoder:
     def _encode_one(self, text: str) -> NDArray[np.float32]:
         ids = self._token_ids([self.description.query_prefix + text])[0]
         feeds = np.asarray([ids], np.int64), np.ones((1, len(ids)), np.int64)
-        vector: NDArray[np.float32] = self._run(self._query_session, feeds)[0]
+        with self._asking:
+            self._n_asking += 1
+            alone = self._n_asking == 1
+        try:
+            wide = alone and len(ids) > _SHORT_TOKENS
+            vector: NDArray[np.float32] = self._run(
+                self._query_session if wide else self._batch_session, feeds
+            )[0]
+        finally:
+            with self._asking:
+                self._n_asking -= 1
         vector.setflags(write=False)
         return vector
 

@@ -33,12 +33,14 @@ class VectorIndex:
     ----------
     vectors
         (n, d) float16, unit-norm rows, possibly memory-mapped.
+    graph
+        Proposes candidates; None where every row is scored.
     """
 
     def __init__(self, vectors: NDArray[np.float16], graph: NeighbourGraph | None = None) -> None:
         self.vectors = vectors
         self._bits: NDArray[np.uint16] = vectors.view(np.uint16)
-        self._graph = graph
+        self.graph = graph
 
     @classmethod
     def build(
@@ -49,7 +51,7 @@ class VectorIndex:
         n_threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> VectorIndex:
-        """Build an index.
+        """Build an index, by one thread: the same rows give the same index.
 
         Parameters
         ----------
@@ -59,7 +61,7 @@ class VectorIndex:
         exact_below
             Fewer rows than this get no graph.
         n_threads
-            All available cores by default. The graph is the same each time with 1 thread only.
+            Threads for many queries at once; all available cores by default.
         progress
             Called with (vectors added, distinct vectors).
 
@@ -82,7 +84,7 @@ class VectorIndex:
     @property
     def is_exact(self) -> bool:
         """Whether every row is scored for every query."""
-        return self._graph is None
+        return self.graph is None
 
     def search(
         self, queries: NDArray[np.float32], k: int, *, n_candidates: int | None = None
@@ -118,8 +120,8 @@ class VectorIndex:
             raise GraphFormatError(f"k is {k}; wanted the number of neighbours, 0 or more")
         k = min(k, len(self.vectors))
         found = None
-        if self._graph is not None and k > 0:
-            found = self._graph.search(self._bits, rows, k, max(n_candidates or max(400, 8 * k), k))
+        if self.graph is not None and k > 0:
+            found = self.graph.search(self._bits, rows, k, max(n_candidates or max(400, 8 * k), k))
         return search_exact(self._bits, rows, k) if found is None else found
 
     def warm(self) -> None:
@@ -130,8 +132,8 @@ class VectorIndex:
         SnapshotError
             If the graph on disk cannot be read.
         """
-        if self._graph is not None:
-            self._graph.warm()
+        if self.graph is not None:
+            self.graph.warm()
 
     def save(self, folder: Path, name: str) -> None:
         """Write `hnsw/<name>.bin` and `hnsw/<name>.pca.arrow`; an exact index has nothing to write.
@@ -143,8 +145,8 @@ class VectorIndex:
         name
             Name of the vectors.
         """
-        if self._graph is not None:
-            self._graph.save(folder / "hnsw", name)
+        if self.graph is not None:
+            self.graph.save(folder / "hnsw", name)
 
     @classmethod
     def load(

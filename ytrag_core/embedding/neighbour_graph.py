@@ -10,6 +10,7 @@ import hnswlib
 import numpy as np
 
 from ytrag_core.embedding.distinct import RowGroups, group_rows
+from ytrag_core.embedding.mapped_graph import MappedGraph
 from ytrag_core.embedding.projection import fit_projection, project
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.half_dot import half_dot, half_to_float
@@ -30,8 +31,9 @@ _DIMENSIONS = 128
 _M = 12
 _EF_CONSTRUCTION = 60
 _BLOCK_ROWS = 2048
-_ADD_ROWS = 32_768
+_ADD_ROWS = 8192
 _SEED = 100
+_N_SIMILAR = 2 * _M
 
 
 class NeighbourGraph:
@@ -66,7 +68,10 @@ class NeighbourGraph:
     def build(
         cls, bits: NDArray[np.uint16], n_threads: int, progress: Callable[[int, int], None] | None
     ) -> NeighbourGraph:
-        """Build the graph of (n, d) float16 rows, given by their bits; n >= 1."""
+        """Build the graph of (n, d) float16 rows, given by their bits; n >= 1.
+
+        One thread adds the rows in their order, so that the graph is the same every time.
+        """
         groups = group_rows(bits)
         first_rows = groups.first_rows(slice(None))
         n, d = len(groups), bits.shape[1]
@@ -76,7 +81,7 @@ class NeighbourGraph:
         for start in range(0, n, _ADD_ROWS):
             stop = min(start + _ADD_ROWS, n)
             graph.add_items(
-                _projected(bits, first_rows[start:stop], projection), np.arange(start, stop), n_threads
+                _projected(bits, first_rows[start:stop], projection), np.arange(start, stop), num_threads=1
             )
             if progress is not None:
                 progress(stop, n)
@@ -119,6 +124,41 @@ class NeighbourGraph:
             ids[i], scores[i] = rows[order][best], row_scores[best]
         return ids, scores
 
+    def similar(self, bits: NDArray[np.uint16], asked: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return groups whose vectors are similar to those of some groups.
+
+        Parameters
+        ----------
+        bits
+            (n, d) uint16, the rows the graph was built from.
+        asked
+            (n_asked,) int32 groups.
+
+        Returns
+        -------
+        ndarray
+            (n_asked, 24) int32, in no order, -1 where there are fewer; none is the group asked for.
+
+        Notes
+        -----
+        A graph on disk gives its own links, which costs two reads a group; one in memory, which does not tell
+        its links, is searched.
+        """
+        graph = self.warm()
+        if isinstance(graph, MappedGraph):
+            return graph.links(asked)
+        queries = project(half_to_float(bits[self.groups.first_rows(asked)]), self.projection)
+        k = min(_N_SIMILAR + 1, len(self.groups))
+        graph.set_ef(2 * _N_SIMILAR)
+        near = np.full((len(asked), _N_SIMILAR + 1), -1, np.int32)
+        try:
+            near[:, :k] = graph.knn_query(queries, k, num_threads=1)[0]
+        except RuntimeError:
+            _log.info("the graph reaches fewer than %d of %d vectors", k, len(self.groups))
+        is_self = near == asked[:, None]
+        is_self[~is_self.any(axis=1), -1] = True
+        return np.reshape(near[~is_self], (len(asked), _N_SIMILAR))
+
     def _propose(self, queries: NDArray[np.float32], n_candidates: int) -> NDArray[np.int32] | None:
         """Return (n_queries, n_candidates) int32 groups, ascending in each row, or None."""
         n = len(self.groups)
@@ -126,6 +166,8 @@ class NeighbourGraph:
             everything = np.arange(n, dtype=np.int32)
             return np.broadcast_to(everything, (len(queries), n))
         graph = self.warm()
+        if isinstance(graph, MappedGraph):
+            return graph.search_all(project(queries, self.projection), n_candidates)
         graph.set_ef(n_candidates)
         n_threads = self.n_threads if len(queries) > 1 else 1
         try:
@@ -137,10 +179,11 @@ class NeighbourGraph:
         return groups
 
     def warm(self) -> Any:
-        """Read the graph if it is not in memory yet, and return it."""
+        """Map the graph if it is on disk and not mapped yet, and return it."""
         with self._lock:
             if self._graph is None and self._file is not None:
-                self._graph = _read(*self._file, len(self.groups))
+                path, width = self._file
+                self._graph = MappedGraph(path, len(self.groups), width)
             return self._graph
 
     def save(self, folder: Path, name: str) -> None:
@@ -176,19 +219,6 @@ class NeighbourGraph:
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:
     return folder / f"{name}.bin", folder / f"{name}.pca.arrow"
-
-
-def _read(path: Path, width: int, n: int) -> Any:
-    graph: Any = hnswlib.Index(space="ip", dim=width)
-    try:
-        graph.load_index(str(path))
-    except RuntimeError as error:
-        raise SnapshotError(f"{path} cannot be read ({error}): build the knowledge base again") from error
-    if graph.get_current_count() != n:
-        raise SnapshotError(
-            f"{path} holds {graph.get_current_count()} vectors, wanted {n}: build the knowledge base again"
-        )
-    return graph
 
 
 def _projected(

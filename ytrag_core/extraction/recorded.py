@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.documents.model import Document, Problem
 from ytrag_core.documents.records import Record, document_from_record, read_records, record_id
+from ytrag_core.documents.spaces import BREAKS
 from ytrag_core.documents.text import clean_text
 from ytrag_core.errors import DocumentError
 from ytrag_core.extraction.model import EntityMention, Extraction
@@ -22,6 +25,8 @@ __all__ = ["RecordedSource", "read_openie"]
 _LAYOUT = "corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}"
 _LONGEST_MALFORMED = 500
 _INVISIBLE: dict[int, None] = dict.fromkeys((0x200B, 0xFEFF))
+# What `_surface` changes wherever it stands: white space other than spaces, the invisible, lone surrogates.
+_UNCLEAN = re.compile(f"[{BREAKS}\u200b\ufeff\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,8 @@ def read_openie(folder: Path) -> RecordedSource:
     Returns
     -------
     RecordedSource
-        Everything usable; several lines on one passage are joined.
+        Everything usable; several lines on one passage are joined. About 300 bytes for a triple:
+        relation names and mentions that lines have in common are held once.
 
     Raises
     ------
@@ -73,11 +79,12 @@ def read_openie(folder: Path) -> RecordedSource:
     documents = _read_passages(corpus, problems)
     known = {document.id for document in documents}
     extractions: dict[str, Extraction] = {}
+    shared = _Shared()
     for record in read_records(openie):
         if isinstance(record, Problem):
             problems.append(record)
             continue
-        extraction = _read_extraction(record, known, problems)
+        extraction = _read_extraction(record, known, problems, shared)
         if extraction is not None:
             earlier = extractions.get(extraction.chunk_id)
             extractions[extraction.chunk_id] = extraction if earlier is None else _join(earlier, extraction)
@@ -121,23 +128,50 @@ class _Tally:
     """What one line holds that cannot be used."""
 
     malformed: list[tuple[str, str]] = field(default_factory=list)
-    others: Counter[str] = field(default_factory=Counter)
+    others: dict[str, int] = field(default_factory=dict)
+
+    def count(self, reason: str) -> None:
+        self.others[reason] = self.others.get(reason, 0) + 1
 
     def problem(self, source: str) -> Problem | None:
+        if not self.malformed and not self.others:
+            return None
         parts = []
         if self.malformed:
             noun = "triple" if len(self.malformed) == 1 else "triples"
             reasons = ", ".join(f"{count} x {reason}" for reason, count in _counted(self.malformed))
             parts.append(f"{len(self.malformed)} malformed {noun} set aside ({reasons})")
         parts.extend(f"{count} x {reason}" for reason, count in self.others.items())
-        return Problem(source, "; ".join(parts)) if parts else None
+        return Problem(source, "; ".join(parts))
+
+
+class _Shared:
+    """Relation names and mentions that lines have in common, each held once."""
+
+    def __init__(self) -> None:
+        self._relations: dict[str, str] = {}
+        self._mentions: dict[tuple[str, str], EntityMention] = {}
+
+    def mention(self, name: str, kind: str) -> EntityMention:
+        known = self._mentions.get((name, kind))
+        if known is None:
+            known = self._mentions[name, kind] = EntityMention(name, kind)
+        return known
+
+    def triples(self, parts: list[str]) -> tuple[tuple[str, str, str], ...]:
+        """Return heads, relations and tails, which follow each other, as triples without repeats."""
+        relations = parts[1::3]
+        each = map(self._relations.setdefault, relations, relations)
+        return tuple(dict.fromkeys(zip(parts[0::3], each, parts[2::3], strict=True)))
 
 
 def _counted(malformed: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
     return list(Counter(reason for _, reason in malformed).items())
 
 
-def _read_extraction(record: Record, known: set[str], problems: list[Problem]) -> Extraction | None:
+def _read_extraction(
+    record: Record, known: set[str], problems: list[Problem], shared: _Shared
+) -> Extraction | None:
     fields, source = record.fields, record.source
     try:
         passage_id = record_id(fields.get("passage_id"))
@@ -153,8 +187,8 @@ def _read_extraction(record: Record, known: set[str], problems: list[Problem]) -
     tally = _Tally()
     extraction = Extraction(
         chunk_id=passage_id,
-        entities=_read_entities(fields, tally),
-        triples=_read_triples(fields, tally),
+        entities=_read_entities(fields, tally, shared),
+        triples=_read_triples(fields, tally, shared),
         malformed=tuple(tally.malformed),
     )
     problem = tally.problem(source)
@@ -168,44 +202,75 @@ def _list_field(fields: Mapping[str, Any], name: str, tally: _Tally) -> list[Any
     if value is None:
         return []
     if not isinstance(value, list):
-        tally.others[f"the field {name} is no array"] += 1
+        tally.count(f"the field {name} is no array")
         return []
     return value
 
 
-def _read_entities(fields: Mapping[str, Any], tally: _Tally) -> tuple[EntityMention, ...]:
+def _read_entities(fields: Mapping[str, Any], tally: _Tally, shared: _Shared) -> tuple[EntityMention, ...]:
     types = fields.get("entity_types")
     if types is not None and not isinstance(types, dict):
-        tally.others["the field entity_types is no object"] += 1
+        tally.count("the field entity_types is no object")
     known_types = types if isinstance(types, dict) else {}
+    values = _list_field(fields, "entities", tally)
+    if not known_types and _are_surfaces(values):
+        return tuple(shared.mention(name, "") for name in dict.fromkeys(values))
     mentions: dict[str, EntityMention] = {}
-    for value in _list_field(fields, "entities", tally):
+    for value in values:
         given = value if isinstance(value, dict) else {"name": value}
         raw = given.get("name")
         name = _surface(raw) if isinstance(raw, str) else ""
         if not name:
-            tally.others["malformed entity (a non-empty name was wanted)"] += 1
+            tally.count("malformed entity (a non-empty name was wanted)")
             continue
         kind = given.get("type") or known_types.get(raw)
-        mention = EntityMention(name, _surface(kind) if isinstance(kind, str) else "")
+        mention = shared.mention(name, _surface(kind) if isinstance(kind, str) else "")
         if name not in mentions or (mention.type and not mentions[name].type):
             mentions[name] = mention
     return tuple(mentions.values())
 
 
-def _read_triples(fields: Mapping[str, Any], tally: _Tally) -> tuple[tuple[str, str, str], ...]:
-    triples: dict[tuple[str, str, str], None] = {}
-    for value in _list_field(fields, "triples", tally):
-        triple = _triple(value)
-        if isinstance(triple, str):
-            tally.malformed.append((_shown(value), triple))
-        else:
-            triples[triple] = None
+def _read_triples(
+    fields: Mapping[str, Any], tally: _Tally, shared: _Shared
+) -> tuple[tuple[str, str, str], ...]:
+    values = _list_field(fields, "triples", tally)
+    parts = _clean_parts(values)
+    if parts is None:
+        parts = []
+        for value in values:
+            triple = _triple(value)
+            if isinstance(triple, str):
+                tally.malformed.append((_shown(value), triple))
+            else:
+                parts += triple
     for value in _list_field(fields, "malformed_triples", tally):
         outcome = _triple(value)
         reason = outcome if isinstance(outcome, str) else "recorded as malformed"
         tally.malformed.append((_shown(value), reason))
-    return tuple(triples)
+    return shared.triples(parts)
+
+
+def _clean_parts(values: list[Any]) -> list[str] | None:
+    """Return the parts of triples one after the other, or None where one is malformed or to be cleaned."""
+    if set(map(type, values)) != {list} or set(map(len, values)) != {3}:
+        return None
+    parts = list(chain.from_iterable(values))
+    return parts if _are_surfaces(parts) else None
+
+
+def _are_surfaces(values: list[Any]) -> bool:
+    """Return whether all values, at least one, are strings that `_surface` would leave as they are."""
+    try:
+        joined = "\0".join(values)
+    except TypeError:
+        return False
+    return (
+        joined.count("\0") == len(values) - 1
+        and joined[:1] not in ("", "\0", " ")
+        and joined[-1] not in "\0 "
+        and not any(pair in joined for pair in ("  ", "\0\0", "\0 ", " \0"))
+        and _UNCLEAN.search(joined) is None
+    )
 
 
 def _triple(value: object) -> tuple[str, str, str] | str:

@@ -1,10 +1,21 @@
 """Which values are literals: dates, numbers and quantities become attribute nodes, not entities."""
 
+# pyarrow.compute makes its functions when it is imported, where pyright cannot see them.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-__all__ = ["is_literal"]
+import numpy as np
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+__all__ = ["is_literal", "literal_mask"]
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -32,6 +43,13 @@ _LITERAL = re.compile(
     )
 )
 
+# RE2, which Arrow runs over whole columns, means ASCII by a digit and by a space. What it calls no literal is
+# none, unless there are spaces of another kind or letters of other scripts than those listed.
+_CANDIDATE = (
+    rf"^(?:{_LITERAL.pattern})$"
+    r"|[\n\x0b\x1c-\x1f\x{85}\x{a0}]|[^\x00-\x{5ff}\x{2e80}-\x{9fff}\x{ac00}-\x{d7a3}]|\x{3000}"
+)
+
 
 def is_literal(key: str) -> bool:
     """Return whether a normalised key is a date, a number or a quantity rather than a name.
@@ -42,3 +60,22 @@ def is_literal(key: str) -> bool:
         As `ytrag_core.graph.normalise.entity_key` gives it (case-folded).
     """
     return _LITERAL.fullmatch(key) is not None
+
+
+def literal_mask(keys: pa.LargeStringArray) -> NDArray[np.bool_]:
+    """Return `is_literal` of every key.
+
+    Parameters
+    ----------
+    keys
+        (n,) large strings without nulls.
+
+    Returns
+    -------
+    ndarray
+        (n,) bool.
+    """
+    candidates = np.flatnonzero(pc.match_substring_regex(keys, _CANDIDATE).to_numpy(zero_copy_only=False))
+    mask = np.zeros(len(keys), bool)
+    mask[candidates] = [is_literal(key) for key in keys.take(candidates).to_pylist()]
+    return mask

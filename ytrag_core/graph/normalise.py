@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["entity_key", "relation_key", "relation_text"]
+__all__ = [
+    "EDGE",
+    "FOLD",
+    "PAIRS",
+    "display_form",
+    "entity_key",
+    "relation_key",
+    "relation_text",
+    "undressed",
+]
 
 _SPACE = re.compile(r"\s+")
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—−"), "-")
 _APOSTROPHES = dict.fromkeys(map(ord, "’‘ʼ`´"), "'")
-_FOLD = {**_DASHES, **_APOSTROPHES, 0: None, 0x200B: None, 0xFEFF: None}
-_EDGE = " \t\n\"'“”„«»‹›「」『』《》〈〉.,;:!?…-_*。，；：！？、·"
-_PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "【": "】", "<": ">"}
+FOLD: dict[int, str | None] = {**_DASHES, **_APOSTROPHES, 0: None, 0x200B: None, 0xFEFF: None}
+"""Code points that a key has in another form, or not at all."""
+EDGE = " \t\n\"'“”„«»‹›「」『』《》〈〉.,;:!?…-_*。，；：！？、·"
+"""Characters that a key neither begins nor ends with."""
+PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "【": "】", "<": ">"}
+"""Brackets that a key is not wholly inside of."""
 _RELATION_BREAK = re.compile(r"[\s/._]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -34,12 +46,27 @@ def entity_key(name: str) -> str:
     str
         The key; empty only where `name` holds nothing but white space.
     """
-    folded = unicodedata.normalize("NFKC", name).translate(_FOLD)
-    whole = _SPACE.sub(" ", folded).strip().casefold()
-    stripped = whole.strip(_EDGE)
-    while len(stripped) > 2 and _PAIRS.get(stripped[0]) == stripped[-1] and stripped[0] not in stripped[1:]:
-        stripped = stripped[1:-1].strip(_EDGE)
+    folded = unicodedata.normalize("NFKC", name).translate(FOLD)
+    return undressed(_SPACE.sub(" ", folded).strip().casefold())
+
+
+def undressed(whole: str) -> str:
+    """Return a folded name without surrounding quotes, brackets and punctuation, unless nothing else is left.
+
+    Parameters
+    ----------
+    whole
+        A name as `entity_key` folds it, without white space at its ends.
+    """
+    stripped = whole.strip(EDGE)
+    while len(stripped) > 2 and PAIRS.get(stripped[0]) == stripped[-1] and stripped[0] not in stripped[1:]:
+        stripped = stripped[1:-1].strip(EDGE)
     return stripped or whole
+
+
+def display_form(surface: str) -> str:
+    """Return a surface form fit for one line of output."""
+    return " ".join(surface.split())
 
 
 def relation_key(relation: str) -> str:

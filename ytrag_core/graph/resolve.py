@@ -1,4 +1,7 @@
-"""Surface forms to nodes: resolution by normalised key, linear in the number of strings."""
+"""Surface forms to nodes: resolution by normalised key, linear in the number of strings but for one sort."""
+
+# pyarrow.compute makes its functions when it is imported, where pyright cannot see them.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from ytrag_core.graph.keys import display_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 __all__ = ["ResolvedForms", "resolve_forms"]
@@ -23,66 +27,69 @@ class ResolvedForms:
     Attributes
     ----------
     keys
-        Distinct keys, ascending by code point.
+        (n_keys,) distinct keys as large strings, ascending by code point.
     names
-        The surface form of each key seen most (ties: the lower by code point), on one line.
+        (n_keys,) the surface form of each key seen most (ties: the lower by code point), on one line.
     aliases
-        The other surface forms of each key, ascending, on one line each.
-    counts
-        (n_keys,) int64 occurrences.
-    codes
-        (n_input,) int32 key position of every input string, -1 where the key is empty.
+        The other surface forms of a key, ascending, on one line each, by position of the key; keys without
+        any are left out.
+    key_of_form
+        (n_forms + 1,) int32 key position of every surface form, -1 where its key is empty; the last is -1, so
+        that the code -1 of a null has no key.
     """
 
-    keys: list[str]
-    names: list[str]
-    aliases: list[list[str]]
-    counts: NDArray[np.int64]
-    codes: NDArray[np.int32]
+    keys: pa.LargeStringArray
+    names: pa.LargeStringArray
+    aliases: dict[int, list[str]]
+    key_of_form: NDArray[np.int32]
 
 
-def resolve_forms(forms: pa.Array | pa.ChunkedArray, key_of: Callable[[str], str]) -> ResolvedForms:
+def resolve_forms(
+    forms: pa.LargeStringArray, counts: NDArray[np.int64], keys: pa.LargeStringArray
+) -> ResolvedForms:
     """Group surface forms by key.
 
     Parameters
     ----------
     forms
-        String array, no nulls. Only its distinct values are normalised.
-    key_of
-        Normalisation; an empty key drops the form.
+        (n_forms,) distinct surface forms.
+    counts
+        (n_forms,) how often each was seen.
+    keys
+        (n_forms,) their keys; an empty one drops the form.
 
     Returns
     -------
     ResolvedForms
-        Independent of the input order but for `codes`.
+        The keys, names and aliases do not depend on the order of the forms.
+
+    Notes
+    -----
+    One sort of the keys; Python sees only the forms of keys that have several.
     """
-    combined = forms.combine_chunks() if isinstance(forms, pa.ChunkedArray) else forms
-    encoded = combined.dictionary_encode()
-    surfaces: list[str] = encoded.dictionary.to_pylist()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    counts = np.bincount(codes, minlength=len(surfaces))
-    grouped: dict[str, list[int]] = {}
-    for position, surface in enumerate(surfaces):
-        key = key_of(surface)
-        if key:
-            grouped.setdefault(key, []).append(position)
-    keys = sorted(grouped)
-    position_key = np.full(len(surfaces), -1, np.int32)
-    names: list[str] = []
-    aliases: list[list[str]] = []
-    totals = np.zeros(len(keys), np.int64)
-    for row, key in enumerate(keys):
-        members = grouped[key]
-        position_key[members] = row
-        totals[row] = counts[members].sum() if len(members) > 1 else counts[members[0]]
-        best = min(members, key=lambda member: (-counts[member], surfaces[member]))
-        names.append(_display(surfaces[best]))
-        aliases.append(sorted({_display(surfaces[member]) for member in members} - {names[-1]}))
-    return ResolvedForms(
-        keys, names, aliases, totals, position_key[codes] if codes.size else np.empty(0, np.int32)
-    )
-
-
-def _display(surface: str) -> str:
-    """Return a surface form fit for one line of output."""
-    return " ".join(surface.split())
+    order = pc.sort_indices(keys).to_numpy().astype(np.int64)
+    ordered = keys.take(order)
+    n_empty = pc.sum(pc.equal(ordered, "")).as_py() or 0
+    order, ordered = order[n_empty:], ordered.slice(n_empty)
+    first = np.ones(order.shape[0], bool)
+    first[1:] = pc.not_equal(ordered.slice(1), ordered.slice(0, max(len(ordered) - 1, 0)))
+    starts = np.flatnonzero(first)
+    key_of_form = np.full(len(forms) + 1, -1, np.int32)
+    key_of_form[order] = np.cumsum(first, dtype=np.int32) - 1
+    shown = display_forms(forms)
+    best = order[starts]
+    aliases: dict[int, list[str]] = {}
+    sizes = np.diff(starts, append=order.shape[0])
+    several = np.flatnonzero(sizes > 1)
+    members = order[np.repeat(sizes > 1, sizes)]
+    texts, displays = forms.take(members).to_pylist(), shown.take(members).to_pylist()
+    group = list(zip(counts[members].tolist(), texts, displays, members.tolist(), strict=True))
+    end = 0
+    for row, size in zip(several.tolist(), sizes[several].tolist(), strict=True):
+        begin, end = end, end + size
+        name = min(group[begin:end], key=lambda form: (-form[0], form[1]))
+        best[row] = name[3]
+        others = {form[2] for form in group[begin:end]} - {name[2]}
+        if others:
+            aliases[row] = sorted(others)
+    return ResolvedForms(ordered.filter(pa.array(first)), shown.take(best), aliases, key_of_form)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from ytrag_core.errors import GraphFormatError
 from ytrag_core.kernels.csr import csr_from_edges
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ __all__ = [
     "GraphTables",
     "Provenance",
     "build_csr",
+    "string_column",
 ]
+
+_COLUMN_BYTES = 1 << 30
+_MOST_BYTES = 2**31 - 1
 
 DOCUMENTS = pa.schema(
     [
@@ -135,7 +140,7 @@ class GraphTables:
     head, relation, tail
         (n_triples,) int32 columns of `triples`.
     out, into
-        CSR from heads to tails and from tails to heads.
+        CSR from heads to tails and from tails to heads; `out` shares its arrays with the columns.
     triple_chunks, node_chunks
         Provenance of triples and of nodes.
     """
@@ -200,3 +205,32 @@ def build_csr(
     """
     indptr, indices, relations, triple = csr_from_edges(rows, cols, relation, n_nodes)
     return Csr(indptr, indices, relations, triple)
+
+
+def string_column(values: pa.LargeStringArray) -> pa.ChunkedArray:
+    """Return large strings as a column of a table, in chunks that the 32-bit offsets of strings can reach.
+
+    Parameters
+    ----------
+    values
+        (n,) large strings without nulls. The text is shared, not copied.
+
+    Raises
+    ------
+    GraphFormatError
+        One string alone is beyond 2 GiB.
+    """
+    _, offset_buffer, text = values.buffers()
+    offsets = np.frombuffer(offset_buffer or b"", np.int64)[values.offset :][: len(values) + 1]
+    chunks, start = [], 0
+    while start < len(values):
+        end = int(np.searchsorted(offsets, offsets[start] + _COLUMN_BYTES, side="right")) - 1
+        end = min(max(end, start + 1), len(values))
+        low, high = int(offsets[start]), int(offsets[end])
+        if high - low > _MOST_BYTES:
+            raise GraphFormatError(f"a string of {high - low} bytes arrived; {_MOST_BYTES} are the most")
+        short = pa.py_buffer((offsets[start : end + 1] - low).astype(np.int32))
+        data = pa.py_buffer(b"") if text is None else text.slice(low, high - low)
+        chunks.append(pa.StringArray.from_buffers(end - start, short, data))
+        start = end
+    return pa.chunked_array(chunks, pa.string())

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.graph.tables import ENTITIES, GraphTables
+from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
 from ytrag_core.pipeline.vectors import (
     StringTable,
@@ -21,6 +22,7 @@ from ytrag_core.pipeline.vectors import (
 from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
+from ytrag_core.retrieval.names import name_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.tables import write_table
@@ -129,13 +131,13 @@ def build_snapshot(
     text_encoder = TextEncoder(encoder, writer.previous)
     passages = content.passages()
     vectors = _encode(graph, passages, text_encoder, settings, recorder)
+    with recorder.stage("vector index", len(vectors.table.texts)):
+        index = _write_vectors(writer, vectors, settings, recorder)
     with recorder.stage("tree", graph.n_entities):
-        tree, entity_vectors = _grow_tree(graph, vectors, settings, recorder)
+        tree, entity_vectors = _grow_tree(graph, vectors, index, settings, recorder)
         write_arrays(_path(writer, layout.ENTITY_VECTORS), {"vectors": entity_vectors})
         del entity_vectors
-    communities = _community_vectors(tree, vectors)
-    with recorder.stage("vector index", len(vectors.table.texts)):
-        index = _write_vectors(writer, vectors, communities, recorder)
+        _write_communities(writer, _community_vectors(tree, vectors))
     with recorder.stage("walk graph", graph.n_triples):
         aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
@@ -199,7 +201,11 @@ def _encode(
 
 
 def _grow_tree(
-    graph: GraphTables, vectors: _Vectors, settings: BuildSettings, recorder: StageRecorder
+    graph: GraphTables,
+    vectors: _Vectors,
+    index: VectorIndex,
+    settings: BuildSettings,
+    recorder: StageRecorder,
 ) -> tuple[KnowledgeTree, NDArray[np.float16]]:
     return build_tree(
         n_entities=graph.n_entities,
@@ -214,6 +220,7 @@ def _grow_tree(
         entity_names=graph.entities["name"].to_pylist(),
         relation_names=graph.relations["name"].to_pylist(),
         settings=settings.tree,
+        string_index=index,
         progress=recorder.callback("tree"),
     )
 
@@ -228,9 +235,9 @@ def _community_vectors(tree: KnowledgeTree, vectors: _Vectors) -> NDArray[np.flo
 
 
 def _write_vectors(
-    writer: SnapshotWriter, vectors: _Vectors, communities: NDArray[np.float16], recorder: StageRecorder
+    writer: SnapshotWriter, vectors: _Vectors, settings: BuildSettings, recorder: StageRecorder
 ) -> VectorIndex:
-    """Write all vectors and their indices; return the index over strings."""
+    """Write the vectors of texts and their indices; return the index over strings."""
     indptr, bearers = vectors.table.bearers()
     write_arrays(
         _path(writer, layout.STRING_VECTORS),
@@ -242,15 +249,23 @@ def _write_vectors(
             "string_nodes": bearers,
         },
     )
-    index = VectorIndex.build(vectors.strings.vectors, progress=recorder.callback("vector index"))
-    index.save(writer.path, "strings")
-    for name, rows in (("triples", vectors.triples), ("chunks", vectors.chunks)):
-        if rows is not None:
-            write_arrays(_path(writer, f"vectors/{name}.arrow"), rows.arrays())
-            VectorIndex.build(rows.vectors).save(writer.path, name)
-    write_arrays(_path(writer, layout.COMMUNITY_VECTORS), {"vectors": communities})
-    VectorIndex.build(communities).save(writer.path, "communities")
-    return index
+    rows = {"strings": vectors.strings.vectors}
+    for name, texts in (("triples", vectors.triples), ("chunks", vectors.chunks)):
+        if texts is not None:
+            write_arrays(_path(writer, f"vectors/{name}.arrow"), texts.arrays())
+            rows[name] = texts.vectors
+    indices = build_indices(rows, recorder.callback("vector index"))
+    for name, index in indices.items():
+        index.save(writer.path, name)
+    if len(vectors.table.texts) <= settings.alias_names:
+        return indices["strings"]
+    # Alias edges search it for every name, which memory is faster for; else what is mapped costs none.
+    return VectorIndex.load(writer.path, "strings", vectors.strings.vectors)
+
+
+def _write_communities(writer: SnapshotWriter, vectors: NDArray[np.float16]) -> None:
+    write_arrays(_path(writer, layout.COMMUNITY_VECTORS), {"vectors": vectors})
+    VectorIndex.build(vectors).save(writer.path, "communities")
 
 
 def _aliases(
@@ -309,6 +324,7 @@ def _write_text_indices(
     pairs = [*enumerate(names), *((node, form) for node, forms in enumerate(aliases) for form in forms)]
     lexicon = build_lexicon(pairs, passages or dict.fromkeys(names))
     write_arrays(_path(writer, "lexicon.arrow"), lexicon)
+    write_arrays(_path(writer, layout.NAMES), name_arrays(graph.node_names(), graph.entities["type"]))
     if passages:
         LexicalIndex.build(passages, progress=recorder.callback("text index")).save(writer.path / "bm25")
 

@@ -97,15 +97,20 @@ def build_from_openie(
         _refuse_other(writer, "documents")
         graph_schema = _schema(writer, schema, replace=schema is not None)
         with recorder.stage("read") as stage:
-            source = read_openie(folder)
-            problems = list(source.problems)
-            stage.items = len(source.documents)
-            store_documents(
-                writer.meta, source.documents, "whole", lambda document: [whole_chunk(document)], problems
-            )
-            store_recorded(writer.meta, source)
+            stage.items, problems = _store_openie(writer, folder)
         content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder)
         return build_snapshot(writer, content, encoder, settings, recorder)
+
+
+def _store_openie(writer: SnapshotWriter, folder: Path) -> tuple[int, list[Problem]]:
+    """Store passages and their triples; return how many passages there are, and let go of them."""
+    source = read_openie(folder)
+    problems = list(source.problems)
+    store_documents(
+        writer.meta, source.documents, "whole", lambda document: [whole_chunk(document)], problems
+    )
+    store_recorded(writer.meta, source)
+    return len(source.documents), problems
 
 
 def build_from_edges(

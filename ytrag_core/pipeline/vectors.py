@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from ytrag_core.embedding.reuse import KnownVectors, encode_unique, text_hashes
 from ytrag_core.errors import SnapshotError
+from ytrag_core.graph.dictionary import DictionaryEncoder
 from ytrag_core.graph.normalise import relation_text
 from ytrag_core.retrieval import layout
 
@@ -59,9 +60,12 @@ class StringTable:
 
 def string_table(graph: GraphTables) -> StringTable:
     """Return the distinct strings of a graph."""
-    encoded = graph.node_names().combine_chunks().dictionary_encode()
-    names = encoded.dictionary
-    texts = pa.array([relation_text(name) for name in graph.relations["name"].to_pylist()], pa.string())
+    encoder = DictionaryEncoder()
+    for chunk in graph.node_names().chunks:
+        encoder.add(chunk.cast(pa.large_string()))
+    encoded = encoder.finish()
+    names = encoded.distinct
+    texts = pa.array([relation_text(name) for name in graph.relations["name"].to_pylist()], names.type)
     rows = pc.index_in(texts, value_set=names).to_pylist()
     extra: dict[str, int] = {}
     relation_string = [
@@ -70,21 +74,17 @@ def string_table(graph: GraphTables) -> StringTable:
     ]
     return StringTable(
         [*names.to_pylist(), *extra],
-        encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32),
+        encoded.codes[0],
         np.array(relation_string, np.int32),
     )
 
 
 def triple_sentences(graph: GraphTables) -> list[str]:
     """Return each triple as a sentence for the encoder."""
-    names: list[str] = graph.node_names().to_pylist()
-    relations = [relation_text(name) for name in graph.relations["name"].to_pylist()]
-    return [
-        layout.triple_text(names[head], relations[relation], names[tail])
-        for head, relation, tail in zip(
-            graph.head.tolist(), graph.relation.tolist(), graph.tail.tolist(), strict=True
-        )
-    ]
+    names = graph.node_names()
+    relations = pa.array([relation_text(name) for name in graph.relations["name"].to_pylist()], pa.string())
+    heads, tails = (names.take(pa.array(ids)).to_pylist() for ids in (graph.head, graph.tail))
+    return list(map(layout.triple_text, heads, relations.take(pa.array(graph.relation)).to_pylist(), tails))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +118,7 @@ class TextEncoder:
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> TextVectors:
         """Return the rows of texts, repeats allowed."""
-        first: dict[str, int] = {}
-        rows = np.fromiter((first.setdefault(text, len(first)) for text in texts), np.int64, len(texts))
-        unique = list(first)
+        unique = list(dict.fromkeys(texts))
         vectors, n_encoded, n_reused = encode_unique(
             self._encoder, unique, known=self._known, progress=progress
         )
@@ -129,6 +127,8 @@ class TextEncoder:
         hashes = text_hashes(unique)
         if len(unique) == len(texts):
             return TextVectors(vectors, hashes)
+        row_of = dict(zip(unique, range(len(unique)), strict=True))
+        rows = np.fromiter(map(row_of.__getitem__, texts), np.int64, len(texts))
         return TextVectors(vectors[rows], hashes[rows])
 
 
@@ -146,7 +146,9 @@ def _known_vectors(encoder: Encoder, previous: Snapshot | None) -> KnownVectors 
                 _LOG.warning("vectors of %s are not reused: %s", path, error)
     if not parts:
         return None
-    hashes = np.concatenate([part[0] for part in parts])
-    vectors = np.concatenate([part[1] for part in parts])
-    _, first = np.unique(hashes, axis=0, return_index=True)
-    return KnownVectors.from_rows(hashes[first], vectors[first])
+    hashes, vectors = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+    order = np.lexsort((hashes[:, 1], hashes[:, 0]))
+    ordered = hashes[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return KnownVectors(ordered[first], vectors[order[first]])

@@ -11,6 +11,7 @@ __all__ = [
     "COMMUNITY_VECTORS",
     "ENTITY_VECTORS",
     "GRAPH",
+    "NAMES",
     "STRING_VECTORS",
     "TRIPLE_VECTORS",
     "graph_spec",
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 GRAPH = "graph.arrow"
+NAMES = "names.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
 TRIPLE_VECTORS = "vectors/triples.arrow"
 CHUNK_VECTORS = "vectors/chunks.arrow"

@@ -1,7 +1,8 @@
 """Names to nodes by hash: every name and alias, found in a question by longest match.
 
-The table is two sorted arrays that are mapped, not parsed, when a knowledge base is opened: a million names
-cost nothing until one is looked up.
+The table is a few sorted arrays that are mapped, not parsed, when a knowledge base is opened: a million names
+cost nothing until one is looked up. Names and texts of plain letters are split and hashed by kernels; those
+with accents or of other scripts one by one, by the same rules.
 """
 
 from __future__ import annotations
@@ -9,31 +10,33 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import dataclass
-from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from ytrag_core.kernels.tokens import distinct_in_rows, hash_texts, span_hashes, split_texts
 from ytrag_core.storage.arrays import ArraySpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
 __all__ = ["LEXICON_SPEC", "Lexicon", "NameMatch", "Unit", "build_lexicon", "name_form", "split_units"]
 
 LEXICON_SPEC = {
-    "form_hash": ArraySpec(np.dtype(np.uint64), 1),
+    "form_key": ArraySpec(np.dtype(np.uint64), 1),
     "form_node": ArraySpec(np.dtype(np.int32), 1),
     "max_units": ArraySpec(np.dtype(np.int32), 1, length=1),
-    "unit_hash": ArraySpec(np.dtype(np.uint64), 1),
+    "unit_key": ArraySpec(np.dtype(np.uint64), 1),
     "unit_texts": ArraySpec(np.dtype(np.int32), 1),
     "n_texts": ArraySpec(np.dtype(np.int64), 1, length=1),
 }
-_MAX_UNITS = 24
+_MAX_UNITS = 64
+_BLOCK = 65_536
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _UNIT = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:'(?![sS]\b)[^\W_{_CJK}]+)*", re.UNICODE)
 _IS_CJK = re.compile(rf"[{_CJK}]")
@@ -95,8 +98,16 @@ def name_form(units: Sequence[Unit]) -> str:
     return "".join(parts)
 
 
-def _hash(form: str) -> int:
-    return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def _utf8(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return texts side by side in UTF-8, and where each begins; lone surrogates keep a form of their own."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    indptr = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=indptr[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), indptr
+
+
+def _hashes(texts: Sequence[str]) -> NDArray[np.uint64]:
+    return hash_texts(*_utf8(texts))
 
 
 def build_lexicon(names: Iterable[tuple[int, str]], texts: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -109,45 +120,56 @@ def build_lexicon(names: Iterable[tuple[int, str]], texts: Iterable[str]) -> dic
     texts
         What tells rare words from common ones: the passages, or the distinct names where there are none.
     """
-    hash_of: dict[str, int] = {}
-    length = 1
-    nodes: list[int] = []
-    hashes: list[int] = []
-    for node, name in names:
-        hashed = hash_of.get(name)
-        if hashed is None:
-            units = split_units(unicodedata.normalize("NFC", name))
-            form = name_form(units)
-            hashed = _hash(form) if form else 0
-            hash_of[name] = hashed
-            length = max(length, min(len(units), _MAX_UNITS))
-        if hashed:
-            nodes.append(node)
-            hashes.append(hashed)
-    hash_column = np.array(hashes, np.uint64)
-    node_column = np.array(nodes, np.int32)
-    order = np.lexsort((node_column, hash_column))
+    pairs = list(names)
+    nodes = np.fromiter((node for node, _ in pairs), np.int32, len(pairs))
+    coded = pa.array([name for _, name in pairs], pa.large_string()).dictionary_encode()
+    blocks = [_name_hashes(block) for block in _blocks(coded.dictionary.to_pylist())]
+    form_hash = np.concatenate([np.empty(0, np.uint64), *(block[0] for block in blocks)])
+    hashes = form_hash[coded.indices.to_numpy()]
+    nodes, hashes = nodes[hashes != 0], hashes[hashes != 0]
+    order = np.lexsort((nodes, hashes))
+    longest = max((block[1] for block in blocks), default=1)
     return {
-        "form_hash": hash_column[order],
-        "form_node": node_column[order],
-        "max_units": np.array([length], np.int32),
+        "form_key": hashes[order],
+        "form_node": nodes[order],
+        "max_units": np.array([max(1, min(longest, _MAX_UNITS))], np.int32),
         **_unit_counts(texts),
     }
 
 
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(texts)
+    while block := list(islice(rest, _BLOCK)):
+        yield block
+
+
+def _name_hashes(names: Sequence[str]) -> tuple[NDArray[np.uint64], int]:
+    """Return the hash of each name's form, 0 for names without a word, and the most units of a name."""
+    is_plain, form_hash, unit_indptr, _ = split_texts(*_utf8(names))
+    longest = int(np.diff(unit_indptr).max(initial=0))
+    others = np.flatnonzero(~is_plain)
+    units = [split_units(unicodedata.normalize("NFC", names[row])) for row in others.tolist()]
+    form_hash[others] = _hashes([name_form(row) for row in units])
+    form_hash[others[[not row for row in units]]] = 0
+    return form_hash, max([longest, *map(len, units)])
+
+
 def _unit_counts(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Return in how many texts each unit occurs, by hash ascending, and the number of texts."""
-    counts: Counter[str] = Counter()
+    parts = [np.empty(0, np.uint64)]
     n_texts = 0
-    for text in texts:
-        counts.update({unit.text for unit in split_units(text)})
-        n_texts += 1
-    unit_hash = np.fromiter(map(_hash, counts), np.uint64, len(counts))
-    unit_texts = np.fromiter(counts.values(), np.int32, len(counts))
-    order = np.argsort(unit_hash, kind="stable")
+    for block in _blocks(texts):
+        is_plain, _, unit_indptr, unit_hash = split_texts(*_utf8(block))
+        parts.append(distinct_in_rows(unit_hash, unit_indptr))
+        parts.extend(
+            np.unique(_hashes([unit.text for unit in split_units(block[row])]))
+            for row in np.flatnonzero(~is_plain).tolist()
+        )
+        n_texts += len(block)
+    unit_hash, unit_texts = np.unique(np.concatenate(parts), return_counts=True)
     return {
-        "unit_hash": unit_hash[order],
-        "unit_texts": unit_texts[order],
+        "unit_key": unit_hash,
+        "unit_texts": unit_texts.astype(np.int32),
         "n_texts": np.array([n_texts], np.int64),
     }
 
@@ -183,10 +205,10 @@ class Lexicon:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Lexicon:
         """Open the arrays of `LEXICON_SPEC`."""
         return cls(
-            arrays["form_hash"],
+            arrays["form_key"],
             arrays["form_node"],
             int(arrays["max_units"][0]),
-            arrays["unit_hash"],
+            arrays["unit_key"],
             arrays["unit_texts"],
             int(arrays["n_texts"][0]),
         )
@@ -194,11 +216,11 @@ class Lexicon:
     def lookup(self, name: str) -> tuple[int, ...]:
         """Return the nodes of exactly this name, ascending."""
         form = name_form(split_units(unicodedata.normalize("NFC", name)))
-        return self._nodes(np.array([_hash(form)], np.uint64))[0] if form else ()
+        return self._nodes(int(_hashes([form])[0])) if form else ()
 
     def rarity(self, units: Sequence[str]) -> float:
         """Return the inverse document frequency of the rarest unit, at least 0."""
-        hashes = np.fromiter(map(_hash, units), np.uint64, len(units))
+        hashes = _hashes(units)
         rows = np.searchsorted(self.unit_hash, hashes)
         counts = [
             int(self.unit_texts[row])
@@ -208,28 +230,22 @@ class Lexicon:
         ]
         return math.log(1.0 + self.n_texts / (1.0 + min(counts, default=0)))
 
-    def _nodes(self, hashes: NDArray[np.uint64]) -> list[tuple[int, ...]]:
-        low = np.searchsorted(self.form_hash, hashes, side="left")
-        high = np.searchsorted(self.form_hash, hashes, side="right")
-        return [
-            tuple(dict.fromkeys(self.form_node[start:end].tolist())) if end > start else ()
-            for start, end in zip(low.tolist(), high.tolist(), strict=True)
-        ]
+    def _nodes(self, hashed: int) -> tuple[int, ...]:
+        key = np.uint64(hashed)
+        start, end = (int(np.searchsorted(self.form_hash, key, side)) for side in ("left", "right"))
+        return tuple(dict.fromkeys(self.form_node[start:end].tolist()))
 
     def match(self, text: str) -> list[NameMatch]:
         """Return the names in `text`: longest first where they overlap, then in order of appearance."""
         units = split_units(text)
-        spans = [
-            (start, end)
-            for start in range(len(units))
-            for end in range(start + 1, min(start + self.max_units, len(units)) + 1)
-        ]
-        forms = [name_form(units[start:end]) for start, end in spans]
-        found = self._nodes(np.fromiter(map(_hash, forms), np.uint64, len(forms)))
+        if not units or not self.form_hash.shape[0]:
+            return []
+        is_han = np.fromiter((unit.is_cjk for unit in units), np.uint8, len(units))
+        hashes = span_hashes(*_utf8([unit.text for unit in units]), is_han, min(self.max_units, len(units)))
+        rows = np.minimum(np.searchsorted(self.form_hash, hashes), self.form_hash.shape[0] - 1)
         hits = [
-            (end - start, start, end, nodes)
-            for (start, end), nodes in zip(spans, found, strict=True)
-            if nodes
+            (length + 1, start, start + length + 1, self._nodes(int(hashes[start, length])))
+            for start, length in np.argwhere(self.form_hash[rows] == hashes).tolist()
         ]
         taken = [False] * len(units)
         matches: list[NameMatch] = []

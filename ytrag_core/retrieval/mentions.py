@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,19 @@ __all__ = ["Mention", "find_mentions", "residual_question", "telling"]
 
 _LEAST_SHARE = 0.1
 _N_BEARERS = 4
+_COMPARED_BEARERS = 64
+_SENTENCE_START = re.compile(r"(?:^|[.!?。！？])[\s\"'“‘«「『(\[]*$")
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about an and any are as at be been but by can could did do does for from had has have he her him his
+        how i if in into is it its many me much my no not of on or our she should so some such tell than that
+        the their them then there these they this those to us was we were what when where which who whom whose
+        why will with would you your
+        """,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +40,10 @@ class Mention:
     surface
         As written.
     nodes
-        All nodes of that name, ascending.
+        All nodes of that name: first those whose own name stands in the question letter by letter, then the
+        others, ascending in each part.
+    n_exact
+        How many the first are; 0 also where names were not compared.
     weight
         Share of the question's names, in [0, 1]; the weights of a question sum to 1.
     spans
@@ -37,6 +54,7 @@ class Mention:
     nodes: tuple[int, ...]
     weight: float
     spans: tuple[tuple[int, int], ...]
+    n_exact: int = 0
 
 
 def find_mentions(
@@ -49,7 +67,9 @@ def find_mentions(
 
     A name weighs its rarest word's inverse document frequency to a power, so that "country" does not drown
     "Damerjog"; beside a capitalised name one in lower case counts little. Where the question writes all its
-    names in lower case, or everything in capitals, the nodes' own names say which are capitalised.
+    names in lower case, or everything in capitals, and at the start of a sentence, the nodes' own names say
+    which are capitalised. A name that is nothing but function words ("is", "which", "of the") counts least,
+    unless it is capitalised inside a sentence.
 
     Parameters
     ----------
@@ -63,44 +83,66 @@ def find_mentions(
         Display name of a node; without it, the names of a question in one case all count in full.
     """
     matches = lexicon.match(question)
-    common = _common_nouns(question, matches, name_of)
+    factors = _factors(question, matches, settings.common_noun_factor, name_of)
     weights: dict[tuple[int, ...], float] = {}
     places: dict[tuple[int, ...], list[NameMatch]] = {}
-    for match, is_common in zip(matches, common, strict=True):
-        weight = lexicon.rarity(match.units) ** settings.mention_power
-        if is_common:
-            weight *= settings.common_noun_factor
+    for match, factor in zip(matches, factors, strict=True):
+        weight = factor * lexicon.rarity(match.units) ** settings.mention_power
         places.setdefault(match.nodes, []).append(match)
         weights[match.nodes] = max(weights.get(match.nodes, 0.0), weight)
     total = sum(weights.values())
     if total <= 0.0:
         return []
-    return [
-        Mention(
-            places[nodes][0].surface,
-            nodes,
-            weight / total,
-            tuple((match.start, match.end) for match in places[nodes]),
-        )
-        for nodes, weight in weights.items()
-    ]
+    mentions = []
+    for nodes, weight in weights.items():
+        spans = tuple((match.start, match.end) for match in places[nodes])
+        ordered, n_exact = _exact_first(question, nodes, name_of)
+        mentions.append(Mention(places[nodes][0].surface, ordered, weight / total, spans, n_exact))
+    return mentions
 
 
-def _common_nouns(
-    question: str, matches: Sequence[NameMatch], name_of: Callable[[int], str] | None
-) -> list[bool]:
-    """Return which matches are in lower case beside a capitalised one."""
-    written: list[tuple[str, ...]] = [(match.surface,) for match in matches]
+def _exact_first(
+    question: str, nodes: tuple[int, ...], name_of: Callable[[int], str] | None
+) -> tuple[tuple[int, ...], int]:
+    """Return the nodes whose names stand in the question as they are, how many; then the others."""
+    if name_of is None or len(nodes) == 1:
+        return nodes, 0
+    is_exact = [name_of(node) in question for node in nodes[:_COMPARED_BEARERS]]
+    exact = tuple(node for node, same in zip(nodes, is_exact, strict=False) if same)
+    return (*exact, *(node for node in nodes if node not in exact)), len(exact)
+
+
+def _factors(
+    question: str,
+    matches: Sequence[NameMatch],
+    common_noun_factor: float,
+    name_of: Callable[[int], str] | None,
+) -> list[float]:
+    """Return what each match counts: less in lower case beside a capitalised one, least as function words."""
     shouted = question == question.upper()
-    if name_of is not None and (shouted or not any(map(_is_capitalised, written))):
-        written = [tuple(map(name_of, match.nodes[:_N_BEARERS])) for match in matches]
-    capitalised = [_is_capitalised(names) for names in written]
-    if not any(capitalised):
-        return [False] * len(matches)
-    return [
-        not capital and match.surface.lower() != match.surface.upper()
-        for match, capital in zip(matches, capitalised, strict=True)
+    starts = [_SENTENCE_START.search(question, 0, match.start) is not None for match in matches]
+    functional = [_FUNCTION_WORDS.issuperset(match.units) for match in matches]
+    capitalised = [
+        _is_capitalised([match.surface]) and not (shouted or at_start)
+        for match, at_start in zip(matches, starts, strict=True)
     ]
+    trust_names = shouted or not any(capitalised)
+    for position, match in enumerate(matches):
+        if capitalised[position]:
+            functional[position] = False
+        elif trust_names or starts[position]:
+            names = [match.surface] if name_of is None else list(map(name_of, match.nodes[:_N_BEARERS]))
+            capitalised[position] = not functional[position] and _is_capitalised(names)
+    factors = []
+    for match, capital, is_functional in zip(matches, capitalised, functional, strict=True):
+        has_case = match.surface.lower() != match.surface.upper()
+        if is_functional:
+            factors.append(common_noun_factor**2)
+        elif any(capitalised) and not capital and has_case:
+            factors.append(common_noun_factor)
+        else:
+            factors.append(1.0)
+    return factors
 
 
 def _is_capitalised(names: Sequence[str]) -> bool:

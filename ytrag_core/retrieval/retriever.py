@@ -18,8 +18,8 @@ from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
 from ytrag_core.retrieval.pagerank import seed_mass, walk_from
-from ytrag_core.retrieval.paths import Path, PathQuery, find_paths
-from ytrag_core.retrieval.triples import ScoredTriples, match_triples
+from ytrag_core.retrieval.paths import Path, find_paths
+from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Retriever"]
 
+_ON_GRAPH = frozenset({"triple", "path", "ppr"})
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
 _MEMBERS = 512
@@ -103,15 +104,24 @@ class Retriever:
         clock = _Clock()
         start = time.perf_counter()
         asked = _plain_letters(question)
+        with clock.stage("entity"):
+            mentions = find_mentions(asked, self._view.lexicon, self._settings, self._view.name)
         with clock.stage("encode"):
-            query = self._encoder.encode_query(asked)
-        run = _Run(self._view, self._encoder, self._settings, asked, query, wanted, clock)
+            query = self._encode(asked, mentions if wanted & _ON_GRAPH else [])
+        run = _Run(self._view, self._settings, asked, mentions, query, wanted, clock)
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
                 self._view, question, ranked, run.facts, run.paths, run.communities, top_k
             )
         return replace(evidence, timings_ms={**clock.timings_ms, "total": _milliseconds(start)})
+
+    def _encode(self, question: str, mentions: Sequence[Mention]) -> QueryVectors:
+        """Encode a question, and what is left of it without its names."""
+        names = telling(mentions)
+        residual = residual_question(question, names)
+        vector = self._encoder.encode_query(question)
+        return QueryVectors(vector, self._encoder.encode_query(residual) if names and residual else vector)
 
 
 def _plain_letters(question: str) -> str:
@@ -141,22 +151,21 @@ class _Run:
     def __init__(
         self,
         view: SnapshotView,
-        encoder: Encoder,
         settings: RetrievalSettings,
         question: str,
-        query: NDArray[np.float32],
+        mentions: list[Mention],
+        query: QueryVectors,
         wanted: frozenset[str],
         clock: _Clock,
     ) -> None:
         self._view = view
-        self._encoder = encoder
         self._settings = settings
         self._question = question
         self._query = query
         self._wanted = wanted
         self._clock = clock
         self._found: dict[str, RouteChunks] = {}
-        self.mentions: list[Mention] = []
+        self.mentions = mentions
         self.facts = ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
         self.paths: list[Path] = []
         self.communities: list[tuple[int, float]] = []
@@ -164,9 +173,7 @@ class _Run:
     def rank(self, k: int) -> RankedChunks:
         """Run the wanted routes and fuse them."""
         wanted, clock = self._wanted, self._clock
-        with clock.stage("entity"):
-            self.mentions = find_mentions(self._question, self._view.lexicon, self._settings, self._view.name)
-        if wanted & {"triple", "path", "ppr"}:
+        if wanted & _ON_GRAPH:
             with clock.stage("triple"):
                 self.facts = match_triples(self._view, self._query, self.mentions)
         if "path" in wanted:
@@ -189,12 +196,10 @@ class _Run:
         if not seeds:
             best = self.facts.ids[: self._settings.n_facts]
             seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
-        residual = residual_question(self._question, names)
-        vector = self._encoder.encode_query(residual) if names and residual else self._query
-        return find_paths(self._view, PathQuery(self._query, vector), seeds, self._settings)
+        return find_paths(self._view, self._query, seeds, self._settings)
 
     def _nearest_communities(self) -> list[tuple[int, float]]:
-        ids, scores = self._view.community_index.search(self._query, _N_COMMUNITIES)
+        ids, scores = self._view.community_index.search(self._query.question, _N_COMMUNITIES)
         return list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
 
     def _rank_chunks(self, k: int) -> RankedChunks:
@@ -209,7 +214,7 @@ class _Run:
             candidates = np.unique(np.concatenate([chunks.rows for chunks in found.values()]))
             if "dense" in found:
                 bits = view.chunk_index.vectors.view(np.uint16)[candidates]
-                rescored["dense"] = half_dot(bits, self._query)
+                rescored["dense"] = half_dot(bits, self._query.question)
             if "bm25" in found:
                 rescored["bm25"] = bm25[candidates]
             if walked is not None:
@@ -222,7 +227,7 @@ class _Run:
         bm25 = np.empty(0, np.float32)
         if self._wanted & {"ppr", "dense"}:
             with self._clock.stage("dense"):
-                rows, scores = view.chunk_index.search(self._query, n_candidates)
+                rows, scores = view.chunk_index.search(self._query.question, n_candidates)
                 texts["dense"] = RouteChunks(rows[0], scores[0])
         if self._wanted & {"ppr", "bm25"}:
             with self._clock.stage("bm25"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ytrag_core.kernels.edges import best_edges, row_dots
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot
 from ytrag_core.kernels.topk import top_k
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = [
+    "QueryVectors",
     "ScoredTriples",
     "incident_triples",
     "match_triples",
     "relation_scores",
-    "relation_vectors",
     "triple_scores",
-    "triple_vectors",
 ]
 
 _N_STRINGS = 64
@@ -36,6 +36,25 @@ _BEARERS = 32
 _NEAR_BEARERS = 4
 _NEAR_ROW_LIMIT = 32
 _MENTION_BONUS = 0.5
+_HEAD_BONUS = 0.2
+_OTHER_SPELLING = 0.5
+_RELATION_WEIGHT = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryVectors:
+    """What triples and paths are scored against.
+
+    Attributes
+    ----------
+    question
+        (d,) float32 vector of the question.
+    residual
+        (d,) float32 vector of the question without its names: what it asks about them.
+    """
+
+    question: NDArray[np.float32]
+    residual: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,44 +100,17 @@ def triple_scores(
             node_string[view.out.indices[triples]],
         ]
     )
-    distinct, inverse = np.unique(rows, return_inverse=True)
-    scores = half_dot(_half_rows(strings["vectors"], distinct), query)[inverse]
+    scores = row_dots(strings["vectors"].view(np.uint16), rows, query)
     mean: NDArray[np.float32] = scores.reshape(3, -1).mean(axis=0, dtype=np.float32)
     return mean
-
-
-def triple_vectors(view: SnapshotView, triples: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return a unit vector for each triple, (n, d) float32."""
-    index = view.triple_index
-    if index is not None:
-        return index.vectors[triples].astype(np.float32)
-    strings = view.strings
-    vectors = strings["vectors"]
-    total = (
-        vectors[strings["node_string"][view.heads(triples)]].astype(np.float32)
-        + vectors[strings["relation_string"][view.out.relation[triples]]]
-        + vectors[strings["node_string"][view.out.indices[triples]]]
-    )
-    norm = np.linalg.norm(total, axis=1, keepdims=True)
-    unit: NDArray[np.float32] = total / np.maximum(norm, np.float32(1e-12))
-    return unit
 
 
 def relation_scores(
     view: SnapshotView, triples: NDArray[np.int32], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the cosine of `query` and each triple's relation name, (n,) float32."""
-    distinct, inverse = np.unique(view.out.relation[triples], return_inverse=True)
-    rows = view.strings["relation_string"][distinct]
-    return half_dot(_half_rows(view.strings["vectors"], rows), query)[inverse]
-
-
-def relation_vectors(view: SnapshotView, triples: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the unit vector of each triple's relation name, (n, d) float32."""
-    distinct, inverse = np.unique(view.out.relation[triples], return_inverse=True)
-    rows = view.strings["relation_string"][distinct]
-    vectors: NDArray[np.float32] = view.strings["vectors"][rows].astype(np.float32)[inverse]
-    return vectors
+    rows = view.strings["relation_string"][view.out.relation[triples]]
+    return row_dots(view.strings["vectors"].view(np.uint16), rows, query)
 
 
 def incident_triples(
@@ -147,35 +139,63 @@ def incident_triples(
 
 
 def match_triples(
-    view: SnapshotView, query: NDArray[np.float32], mentions: Sequence[Mention], n_triples: int = _N_TRIPLES
+    view: SnapshotView, query: QueryVectors, mentions: Sequence[Mention], n_triples: int = _N_TRIPLES
 ) -> ScoredTriples:
     """Return the triples that answer to the question by meaning or by name.
 
     Candidates are the nearest sentences (or, without sentences, the triples of the nearest names) and the
-    triples of the nodes that the question names.
+    triples of the nodes that the question names: all of a node, or those of the relations nearest to the
+    question where it has very many. A triple of a named node scores its similarity and half the name's
+    weight. Without sentences a fifth is added where the name is the head ("the part of X" is no part of which
+    X is), and half the cosine of the relation and of what the question asks about its names, because the mean
+    over a triple's parts says little about the relation.
     """
     if view.n_triples == 0:
         return ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
     nodes, weights = _named_nodes(mentions)
-    candidates = [incident_triples(view, nodes, _ROW_LIMIT)[0]]
+    composed = view.triple_index is None
+    candidates = _named_triples(view, nodes, query.residual)
     if view.triple_index is not None:
-        candidates.append(view.triple_index.search(query, n_triples)[0][0])
+        candidates.append(view.triple_index.search(query.question, n_triples)[0][0])
     else:
-        candidates.append(incident_triples(view, _nearest_nodes(view, query), _NEAR_ROW_LIMIT)[0])
+        near = _nearest_nodes(view, query.question)
+        candidates.append(incident_triples(view, near, _NEAR_ROW_LIMIT)[0])
     ids = np.unique(np.concatenate(candidates)).astype(np.int32)
-    similarity = triple_scores(view, ids, query)
-    bonus = sum(_weight_of(ends, nodes, weights) for ends in (view.heads(ids), view.out.indices[ids]))
-    scores = (similarity + np.float32(_MENTION_BONUS) * bonus).astype(np.float32)
-    best = top_k(scores, min(n_triples, scores.shape[0]))
-    return ScoredTriples(ids[best], scores[best], similarity[best])
+    similarity = triple_scores(view, ids, query.question)
+    heads = _weight_of(view.heads(ids), nodes, weights)
+    tails = _weight_of(view.out.indices[ids], nodes, weights)
+    scores = similarity + np.float32(_MENTION_BONUS) * (heads + tails)
+    if composed:
+        scores += np.float32(_HEAD_BONUS) * (heads > 0)
+        scores += np.float32(_RELATION_WEIGHT) * relation_scores(view, ids, query.residual)
+    best = top_k(scores.astype(np.float32), min(n_triples, scores.shape[0]))
+    return ScoredTriples(ids[best], scores[best].astype(np.float32), similarity[best])
+
+
+def _named_triples(
+    view: SnapshotView, nodes: NDArray[np.int32], residual: NDArray[np.float32]
+) -> list[NDArray[np.int32]]:
+    """Return the triples out of and into the named nodes, of a long row those of the best relations."""
+    sides = (view.out, view.into)
+    if all((side.indptr[nodes + 1] - side.indptr[nodes] <= _ROW_LIMIT).all() for side in sides):
+        return [incident_triples(view, nodes, 0)[0]]
+    vectors = view.strings["vectors"].view(np.uint16)
+    alike = row_dots(vectors, view.strings["relation_string"], residual)
+    return [
+        side.triple[best_edges(side.indptr, side.relation, nodes, alike, _ROW_LIMIT)[0]] for side in sides
+    ]
 
 
 def _named_nodes(mentions: Sequence[Mention]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the nodes that the question names, ascending, and their weights."""
+    """Return the nodes that the question names, ascending, and their weights.
+
+    Beside a node whose name is written exactly so, those of another spelling count half ("Base" and "base").
+    """
     weight: dict[int, float] = {}
     for mention in mentions:
-        for node in mention.nodes[:_BEARERS]:
-            weight[node] = max(weight.get(node, 0.0), mention.weight)
+        for position, node in enumerate(mention.nodes[:_BEARERS]):
+            share = 1.0 if position < mention.n_exact or not mention.n_exact else _OTHER_SPELLING
+            weight[node] = max(weight.get(node, 0.0), share * mention.weight)
     nodes = sorted(weight)
     return np.array(nodes, np.int32), np.array([weight[node] for node in nodes], np.float32)
 

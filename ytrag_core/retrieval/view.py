@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.errors import SnapshotError
@@ -15,12 +16,12 @@ from ytrag_core.graph.tables import CHUNKS, Csr, Provenance
 from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
+from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from ytrag_core.storage.snapshot import Snapshot
@@ -194,12 +195,15 @@ class SnapshotView:
         return self.snapshot.table(table, [column])[column].combine_chunks()
 
     @cached_property
-    def _names(self) -> tuple[pa.Array, pa.Array]:
-        return self._column("entities", "name"), self._column("attributes", "value")
-
-    @cached_property
-    def _types(self) -> pa.Array:
-        return self._column("entities", "type")
+    def names(self) -> NodeNames:
+        """Names and types of nodes; read from the tables where a snapshot has no file of them."""
+        if layout.NAMES in self.snapshot.manifest.files:
+            spec = name_spec(self.n_nodes, self.n_entities)
+            return NodeNames.from_arrays(self.snapshot.arrays(layout.NAMES, spec))
+        entities = self.snapshot.table("entities", ["name", "type"])
+        values = self.snapshot.table("attributes", ["value"])["value"]
+        names = pa.chunked_array([*entities["name"].chunks, *values.chunks], pa.string())
+        return NodeNames.from_arrays(name_arrays(names, entities["type"]))
 
     @cached_property
     def relation_names(self) -> list[str]:
@@ -214,39 +218,40 @@ class SnapshotView:
         return names
 
     @cached_property
-    def _chunks(self) -> pa.Table:
-        return self.snapshot.table("chunks", ["id", "title", "text"], CHUNKS).combine_chunks()
+    def _chunks(self) -> tuple[pa.Array, pa.Array, pa.Array]:
+        columns = ("id", "title", "text")
+        table = self.snapshot.table("chunks", columns, CHUNKS)
+        ids, titles, texts = (table[name].combine_chunks() for name in columns)
+        return ids, titles, texts
 
     @cached_property
     def chunk_ids(self) -> list[str]:
         """Ids of all chunks by row."""
-        ids: list[str] = self._chunks["id"].to_pylist()
+        ids: list[str] = self._chunks[0].to_pylist()
         return ids
 
     def name(self, node: int) -> str:
         """Return the display name of a node."""
-        entities, attributes = self._names
-        value = entities[node] if node < self.n_entities else attributes[node - self.n_entities]
-        return str(value.as_py())
+        return self.names.name(node)
 
     def type_of(self, node: int) -> str:
         """Return the type of a node, empty where none is known."""
-        return str(self._types[node].as_py()) if node < self.n_entities else ""
+        return self.names.type_of(node) if node < self.n_entities else ""
 
     def chunk_id(self, row: int) -> str:
         """Return the id of a chunk."""
-        return str(self._chunks["id"][row].as_py())
+        return str(self._chunks[0][row].as_py())
 
     def chunk(self, row: int) -> tuple[str, str, str]:
         """Return id, title and text of a chunk."""
-        record = self._chunks.slice(row, 1).to_pylist()[0]
-        return record["id"], record["title"], record["text"]
+        ids, titles, texts = self._chunks
+        return str(ids[row].as_py()), str(titles[row].as_py()), str(texts[row].as_py())
 
-    def is_homonym(self, node: int) -> bool:
-        """Return whether another node bears the same name."""
-        string = int(self.strings["node_string"][node])
+    def homonyms(self, nodes: NDArray[np.int32]) -> frozenset[int]:
+        """Return those of some nodes whose name another node bears too."""
+        strings = self.strings["node_string"][nodes]
         indptr = self.strings["string_nodes_indptr"]
-        return int(indptr[string + 1] - indptr[string]) > 1
+        return frozenset(nodes[indptr[strings + 1] - indptr[strings] > 1].tolist())
 
     def with_scratch(self, run: Callable[[PushScratch], T]) -> T:
         """Call `run` with scratch arrays that no other thread uses meanwhile."""
@@ -268,7 +273,15 @@ class SnapshotView:
         SnapshotError
             A file is missing, truncated or holds other arrays than it should.
         """
-        for part in ("_graph", "strings", "triple_index", "chunk_index", "community_index", "lexicon"):
+        for part in (
+            "_graph",
+            "strings",
+            "triple_index",
+            "chunk_index",
+            "community_index",
+            "lexicon",
+            "names",
+        ):
             getattr(self, part)
 
     @property

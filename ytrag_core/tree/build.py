@@ -91,7 +91,9 @@ def build_tree(
     _check(triples, n_nodes, len(entity_names), len(relation_names))
     report = progress or (lambda done, total: None)
     with open_workers(n_threads) as workers:
-        features, vectors = gather_features(triples, workers, lambda done: report(done, 2 * n_entities))
+        features, vectors = gather_features(
+            triples, workers, lambda done: report(done, 2 * n_entities), settings.jaccard
+        )
         graph = (
             dual_graph(triples, features, settings, string_index, workers)
             if settings.init == "dual"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.embedding.index import VectorIndex
+from ytrag_core.embedding.similar import SimilarRows
 from ytrag_core.kernels.csr import walk_csr
-from ytrag_core.kernels.half_dot import half_to_float
 from ytrag_core.kernels.partition import induced_graph
 from ytrag_core.kernels.phi import phi_edges
 from ytrag_core.tree.leiden import WeightedGraph, leiden
-from ytrag_core.tree.workers import blocks
+from ytrag_core.tree.workers import SERIAL, blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,8 +25,7 @@ __all__ = ["dual_graph", "name_pairs", "part_graph", "relation_pairs"]
 
 _FULL_RESOLUTION = 20_000
 _EDGES_PER_BLOCK = 65_536
-_NAMES_PER_BLOCK = 1024
-_CANDIDATES_PER_NEIGHBOUR = 6
+_ENTITIES_PER_BLOCK = 4096
 
 
 def dual_graph(
@@ -51,35 +50,23 @@ def dual_graph(
     Returns
     -------
     WeightedGraph
-        Over entities, without a diagonal. A pair weighs the square of phi of its ends, once, however many
-        triples state it.
+        Over entities, without a diagonal. A pair weighs phi of its ends, once, however many triples state it.
 
     Notes
     -----
-    Vectors of one graph have much in common, so phi is seldom low; its square tells links apart. In planted
-    graphs it finds more than phi itself, and weights that count repeated triples find less.
+    Of some two dozen entities of similar names the `n_neighbours` of the highest phi are linked: in planted
+    graphs with weak vectors that finds far more than the most similar names do.
     """
     n = triples.n_entities
-    pairs = np.concatenate(
-        [relation_pairs(triples), name_pairs(triples, settings.n_neighbours, string_index, workers)]
-    )
-    key = np.unique(pairs.min(axis=1) * np.int64(n) + pairs.max(axis=1))
+    stated = relation_pairs(triples)
+    stated_phi = _phi(features, stated, settings.weight, workers)
+    alike, alike_phi = name_pairs(triples, features, settings, string_index, workers)
+    pairs = np.concatenate([stated, alike])
+    key = pairs.min(axis=1) * np.int64(n) + pairs.max(axis=1)
+    key, place = np.unique(key, return_index=True)
     first, second = (key // max(n, 1)).astype(np.int32), (key % max(n, 1)).astype(np.int32)
-    profiles = features.profiles
-    phi = workers.map(
-        lambda block: phi_edges(
-            features.bits,
-            profiles.indptr,
-            profiles.codes,
-            profiles.frequencies,
-            first[block],
-            second[block],
-            settings.weight,
-        ),
-        blocks(len(first), _EDGES_PER_BLOCK),
-    )
-    scores = np.concatenate([np.empty(0, np.float32), *phi])
-    return WeightedGraph(*walk_csr(first, second, scores * scores, n)[:3])
+    phi = np.concatenate([stated_phi, alike_phi])[place]
+    return WeightedGraph(*walk_csr(first, second, phi, n)[:3])
 
 
 def part_graph(
@@ -115,75 +102,117 @@ def resolution_of(n: int, resolution: float) -> float:
 
 
 def relation_pairs(triples: TripleArrays) -> NDArray[np.int64]:
-    """Return the (n_pairs, 2) int64 pairs of different entities that triples state, in their order."""
+    """Return the distinct (n_pairs, 2) int64 pairs of different entities that triples state, ascending."""
     kept = (triples.tail < triples.n_entities) & (triples.head != triples.tail)
-    return np.column_stack([triples.head[kept], triples.tail[kept]]).astype(np.int64)
+    head, tail = triples.head[kept].astype(np.int64), triples.tail[kept]
+    # `np.unique` hashes, which takes seconds for millions of keys.
+    key = np.sort(np.minimum(head, tail) * np.int64(triples.n_entities) + np.maximum(head, tail))
+    key = key[np.diff(key, prepend=-1) > 0]
+    return np.column_stack(np.divmod(key, max(triples.n_entities, 1)))
 
 
 def name_pairs(
-    triples: TripleArrays, n_neighbours: int, string_index: VectorIndex | None, workers: Workers
-) -> NDArray[np.int64]:
-    """Link each entity to those of the most similar names.
+    triples: TripleArrays,
+    features: EntityFeatures,
+    settings: TreeSettings,
+    string_index: VectorIndex | None,
+    workers: Workers,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Link each entity to those of similar names that are the most like it.
 
     Parameters
     ----------
     triples : TripleArrays
-    n_neighbours : int
+    features : EntityFeatures
+    settings : TreeSettings
     string_index : VectorIndex, optional
         Over the string vectors; else those of the entities' names are indexed.
     workers : Workers
 
     Returns
     -------
-    (n_pairs, 2) int64
-        At most ``n_neighbours + 1`` pairs an entity: bearers of one name form a ring, and of the bearers of a
-        similar name, one is taken in turn, so that a common name costs no more than a rare one.
+    pairs : (n_pairs, 2) int64
+        At most `n_neighbours` pairs an entity.
+    phi : (n_pairs,) float32
+        Above 0.
+
+    Notes
+    -----
+    Candidates are a bearer of each similar name and another bearer of the same one, taken in turn, so that a
+    common name costs no more than a rare one.
     """
     own = triples.node_string[: triples.n_entities].astype(np.int64)
-    by_string = np.argsort(own, kind="stable")
-    n_bearers = np.bincount(own, minlength=len(triples.string_vectors))
-    first = np.cumsum(n_bearers) - n_bearers
-    turn = np.empty(len(own), np.int64)
-    turn[by_string] = np.arange(len(own)) - first[own[by_string]]
-
-    def bearer(string: NDArray[np.int64], entity: NDArray[np.int64], step: int) -> NDArray[np.int64]:
-        return by_string[first[string] + (turn[entity] + step) % n_bearers[string]]
-
-    if n_neighbours == 0 or len(own) == 0:
-        return np.empty((0, 2), np.int64)
-    shared = np.flatnonzero(n_bearers[own] > 1)
-    rings = np.column_stack([shared, bearer(own[shared], shared, 1)])
-    used = np.flatnonzero(n_bearers)
-    near = _similar_strings(triples.string_vectors, used, n_neighbours, string_index, workers)
-    near[near >= 0] = np.where(n_bearers[near[near >= 0]] > 0, near[near >= 0], -1)
-    of_entity = near[np.searchsorted(used, own)]
-    of_entity[np.cumsum(of_entity >= 0, axis=1) > n_neighbours] = -1
-    entity, column = np.nonzero(of_entity >= 0)
-    links = np.column_stack([entity, bearer(of_entity[entity, column], entity, 0)])
-    return np.concatenate([rings, links])
-
-
-def _similar_strings(
-    vectors: NDArray[np.float16],
-    used: NDArray[np.int64],
-    n_neighbours: int,
-    string_index: VectorIndex | None,
-    workers: Workers,
-) -> NDArray[np.int64]:
-    """Return (n_used, k) strings similar to each used one, most similar first, -1 for none."""
+    if settings.n_neighbours == 0 or len(own) == 0:
+        return np.empty((0, 2), np.int64), np.empty(0, np.float32)
+    names = _Bearers(own, len(triples.string_vectors))
+    used = np.flatnonzero(names.counts)
     if string_index is None:
-        string_index, string_of = VectorIndex.build(vectors[used], n_threads=1), used
-        k = n_neighbours + 1
+        string_index, string_of = VectorIndex.build(triples.string_vectors[used]), used
     else:
-        string_of = np.arange(len(vectors))
-        k = 2 * n_neighbours + 1
-    bits = vectors.view(np.uint16)
+        string_of = np.arange(len(triples.string_vectors))
+    row_of = np.full(len(triples.string_vectors), -1, np.int64)
+    row_of[string_of] = np.arange(len(string_of))
+    similar = SimilarRows(string_index)
 
-    def search(block: slice) -> NDArray[np.int64]:
-        rows = half_to_float(bits[used[block]])
-        found, scores = string_index.search(rows, k, n_candidates=_CANDIDATES_PER_NEIGHBOUR * k)
-        strings = string_of[found]
-        strings[(scores <= 0) | (strings == used[block, None])] = -1
-        return strings
+    def link(block: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        entities = np.arange(block.start, block.stop)
+        near = similar.of(row_of[own[block]])
+        strings = np.column_stack([own[block], np.where(near < 0, -1, string_of[near])])
+        strings[(strings < 0) | (names.counts[strings] == 0)] = -1
+        others = names.bearer(strings, entities)
+        entity, column = np.nonzero((others >= 0) & (others != entities[:, None]))
+        pairs = np.column_stack([entities[entity], others[entity, column]])
+        phi = _phi(features, pairs, settings.weight, SERIAL)
+        best = np.lexsort((pairs[:, 1], -phi, entity))
+        rank = np.arange(len(entity)) - np.searchsorted(entity, entity)
+        kept = best[(rank < settings.n_neighbours) & (phi[best] > 0)]
+        return pairs[kept], phi[kept]
 
-    return np.concatenate(list(workers.map(search, blocks(len(used), _NAMES_PER_BLOCK))))
+    found = list(workers.map(link, blocks(len(own), _ENTITIES_PER_BLOCK)))
+    return np.concatenate([pairs for pairs, _ in found]), np.concatenate([phi for _, phi in found])
+
+
+class _Bearers:
+    """The entities that bear each name.
+
+    Attributes
+    ----------
+    counts
+        (n_strings,) int64 bearers of each string.
+    """
+
+    def __init__(self, own: NDArray[np.int64], n_strings: int) -> None:
+        self.counts = np.bincount(own, minlength=n_strings)
+        self._own = own
+        self._by_string = np.argsort(own, kind="stable")
+        self._first = np.cumsum(self.counts) - self.counts
+        self._turn = np.empty(len(own), np.int64)
+        self._turn[self._by_string] = np.arange(len(own)) - self._first[own[self._by_string]]
+
+    def bearer(self, strings: NDArray[np.int64], entities: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a bearer of each of the (m, k) strings for (m,) entities, the next one of its own name."""
+        turn = self._turn[entities][:, None] + (strings == self._own[entities][:, None])
+        known = np.maximum(strings, 0)
+        place = self._first[known] + turn % np.maximum(self.counts[known], 1)
+        return np.where(strings < 0, -1, self._by_string[np.minimum(place, len(self._own) - 1)])
+
+
+def _phi(
+    features: EntityFeatures, pairs: NDArray[np.int64], weight: float, workers: Workers
+) -> NDArray[np.float32]:
+    """Return phi of the ends of each pair, not below 0."""
+    profiles = features.profiles
+    first, second = np.ascontiguousarray(pairs.T, np.int32)
+    scores = workers.map(
+        lambda block: phi_edges(
+            features.bits,
+            profiles.indptr,
+            profiles.codes,
+            profiles.frequencies,
+            first[block],
+            second[block],
+            weight,
+        ),
+        blocks(len(first), _EDGES_PER_BLOCK),
+    )
+    return np.concatenate([np.empty(0, np.float32), *scores])

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.kernels.aggregate import aggregate_rows, incident_triples
-from ytrag_core.kernels.relation_profile import community_profiles, entity_profiles
+from ytrag_core.tree.profiles import EntityProfiles, Profiles, profile_entities
 from ytrag_core.tree.workers import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Literal
 
     from numpy.typing import NDArray
 
     from ytrag_core.tree.workers import Workers
 
-__all__ = ["EntityFeatures", "Profiles", "TripleArrays", "aggregate_vectors", "gather_features"]
+__all__ = ["EntityFeatures", "TripleArrays", "aggregate_vectors", "gather_features"]
 
 _ROWS_PER_BLOCK = 8192
 
@@ -49,24 +50,6 @@ class TripleArrays:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profiles:
-    """Rows of relation codes with their frequencies.
-
-    Attributes
-    ----------
-    indptr : (n + 1,) int64
-    codes : (indptr[-1],) int32, ascending in each row
-        ``2 * relation + direction``, direction 1 where the row is the tail.
-    frequencies : (indptr[-1],) float32
-        Sum to one in each row that is not empty.
-    """
-
-    indptr: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    frequencies: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class EntityFeatures:
     """Vectors and relation profiles of all entities.
 
@@ -74,32 +57,28 @@ class EntityFeatures:
     ----------
     bits : (n_entities, 3 d) uint16
         Float16 bits of the entity vectors.
-    profiles : Profiles
-    counts : (n,) int32
-        The frequencies' counts.
-    n_relations : int
+    own : EntityProfiles
     """
 
     bits: NDArray[np.uint16]
-    profiles: Profiles
-    counts: NDArray[np.int32]
-    n_relations: int
+    own: EntityProfiles
 
     @property
     def n_entities(self) -> int:
         """Rows of `bits`."""
         return len(self.bits)
 
-    def profiles_of(self, indptr: NDArray[np.int64], members: NDArray[np.int32]) -> Profiles:
-        """Return the profiles of the communities whose members are given as rows."""
-        own = self.profiles
-        return Profiles(
-            *community_profiles(own.indptr, own.codes, self.counts, indptr, members, self.n_relations)
-        )
+    @property
+    def profiles(self) -> Profiles:
+        """Relation profiles of the entities."""
+        return self.own.rows
 
 
 def gather_features(
-    triples: TripleArrays, workers: Workers, report: Callable[[int], None]
+    triples: TripleArrays,
+    workers: Workers,
+    report: Callable[[int], None],
+    variant: Literal["relation", "neighbour"] = "relation",
 ) -> tuple[EntityFeatures, NDArray[np.float16]]:
     """Compute the vector and the relation profile of every entity.
 
@@ -109,6 +88,8 @@ def gather_features(
     workers : Workers
     report : Callable
         Called with the number of entities that have their vector.
+    variant : {"relation", "neighbour"}
+        What relation profiles count; see `profile_entities`.
 
     Returns
     -------
@@ -118,11 +99,8 @@ def gather_features(
     """
     incidence = incident_triples(triples.head, triples.tail, triples.n_entities)
     vectors = aggregate_vectors(triples, incidence, workers, report)
-    indptr, codes, counts, frequencies = entity_profiles(
-        *incidence, triples.head, triples.relation, triples.tail, triples.n_relations
-    )
-    profiles = Profiles(indptr, codes, frequencies)
-    return EntityFeatures(vectors.view(np.uint16), profiles, counts, triples.n_relations), vectors
+    own = profile_entities(triples, incidence, variant)
+    return EntityFeatures(vectors.view(np.uint16), own), vectors
 
 
 def aggregate_vectors(

@@ -98,7 +98,10 @@ def grow(
             if by_id
             else divide(features, graph, members, settings, helpers)
         )
-        return _communities(partition, level, parent, settings, background)
+        codes = typical_codes(partition.profiles, background)
+        # The last one of an index stands for -1, no code.
+        relations = np.append(features.own.relation_of, np.int32(-1))[codes]
+        return _communities(partition, level, parent, settings, relations)
 
     while frontier:
         large = [part(item, workers) for item in frontier if len(item[1]) > _LARGE]
@@ -119,8 +122,9 @@ def grow(
 
 
 def code_frequencies(features: EntityFeatures) -> NDArray[np.float64]:
-    """Return the share of each (relation, direction) in the whole graph, (2 n_relations,) float64."""
-    totals = np.bincount(features.profiles.codes, weights=features.counts, minlength=2 * features.n_relations)
+    """Return the share of each code of the profiles in the whole graph, (n_codes,) float64."""
+    own = features.own
+    totals = np.bincount(own.rows.codes, weights=own.counts, minlength=len(own.relation_of))
     return np.asarray(totals / max(1.0, totals.sum()), np.float64)
 
 
@@ -169,12 +173,11 @@ def split_evenly(
 
 
 def _communities(
-    partition: Partition, level: int, parent: int, settings: TreeSettings, background: NDArray[np.float64]
+    partition: Partition, level: int, parent: int, settings: TreeSettings, codes: NDArray[np.int32]
 ) -> list[Community]:
     """Turn the parts of a division into communities."""
     indptr, by_id = group(partition.labels, len(partition.sizes))
     by_phi = np.lexsort((partition.members, -partition.phi, partition.labels))
-    codes = typical_codes(partition.profiles, background)
     communities = []
     for part in range(len(partition.sizes)):
         start, stop = int(indptr[part]), int(indptr[part + 1])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ytrag_core.tree.features import Profiles
+    from ytrag_core.tree.profiles import Profiles
 
 __all__ = ["community_name", "typical_codes"]
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.kernels.aggregate import unit_rows
-from ytrag_core.kernels.matching import greedy_matching
-from ytrag_core.kernels.phi import phi_members, phi_pairs, select_centres
+from ytrag_core.kernels.matching import greedy_matching, select_centres
+from ytrag_core.kernels.phi import phi_members
 from ytrag_core.tree.workers import blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.config import TreeSettings
-    from ytrag_core.tree.features import EntityFeatures, Profiles
+    from ytrag_core.tree.features import EntityFeatures
+    from ytrag_core.tree.profiles import Profiles
     from ytrag_core.tree.workers import Workers
 
 __all__ = ["Partition", "describe", "group", "merge_rounds", "similarities", "size_limit"]
@@ -116,18 +117,8 @@ def similarities(features: EntityFeatures, partition: Partition, weight: float) 
     """
     centre_rows = np.empty((len(partition.centres), features.bits.shape[1]), np.float32)
     unit_rows(features.bits, partition.centres, centre_rows, np.empty(len(centre_rows), np.float32))
-    own, theirs = features.profiles, partition.profiles
-    phi = phi_pairs(
-        centre_rows @ _directions(partition.sums).T,
-        own.indptr,
-        own.codes,
-        own.frequencies,
-        partition.centres,
-        theirs.indptr,
-        theirs.codes,
-        theirs.frequencies,
-        weight,
-    )
+    cosine = centre_rows @ _directions(partition.sums).T
+    phi = features.own.phi(cosine, partition.centres, partition.profiles, weight)
     return np.asarray((phi + phi.T) / 2, np.float32)
 
 
@@ -161,7 +152,7 @@ def describe(
         labels,
         sums,
         np.diff(indptr),
-        features.profiles_of(indptr, members[order]),
+        features.own.of(indptr, members[order]),
         np.zeros(len(members), np.float32),
         np.empty(0, np.int32),
     )
@@ -231,7 +222,7 @@ def _merge(
         labels=labels,
         sums=sums,
         sizes=np.diff(indptr),
-        profiles=features.profiles_of(indptr, partition.members[order]),
+        profiles=features.own.of(indptr, partition.members[order]),
     )
     return _score(features, merged, np.flatnonzero(has_partner[labels]), weight, workers)
 
