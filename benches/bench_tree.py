@@ -10,15 +10,16 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from race import Race
+from scipy.sparse import _sparsetools
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
-from ytrag_core.kernels.aggregate import incident_triples
+from ytrag_core.kernels.aggregate import aggregate_rows, incident_triples
 from ytrag_core.kernels.matching import greedy_matching, select_centres
 from ytrag_core.kernels.phi import phi_edges, phi_members, phi_pairs
 from ytrag_core.kernels.relation_profile import entity_profiles
 from ytrag_core.tree.features import TripleArrays, aggregate_vectors
 from ytrag_core.tree.kmeans import assign_rows, lloyd, sum_rows
-from ytrag_core.tree.workers import SERIAL, open_workers
+from ytrag_core.tree.workers import SERIAL, blocks, open_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +76,8 @@ def entity_vectors(n_entities: int) -> NDArray[np.float16]:
     return aggregated(n_entities, 2)
 
 
-def products_of_scipy(triples: TripleArrays) -> Callable[[], list[Any]]:
-    """Make ready three matrices, entities by strings, whose products with the vectors are the three parts.
+def matrices_of_scipy(triples: TripleArrays) -> tuple[list[Any], NDArray[np.float32]]:
+    """Return three matrices, entities by strings, whose products with the vectors are the three parts.
 
     Entities without triples are left out, rows are merged, and the vectors are given in float32: scipy has no
     products of float16.
@@ -95,7 +96,11 @@ def products_of_scipy(triples: TripleArrays) -> Callable[[], list[Any]]:
     ]
     for part in parts:
         part.sum_duplicates()
-    dense = triples.string_vectors.astype(np.float32)
+    return parts, triples.string_vectors.astype(np.float32)
+
+
+def products_of_scipy(triples: TripleArrays) -> Callable[[], list[Any]]:
+    parts, dense = matrices_of_scipy(triples)
     return lambda: [part @ dense for part in parts]
 
 
@@ -117,6 +122,52 @@ def aggregation_race(n_nodes: int) -> Race:
 @pytest.mark.parametrize("peer", ["ytrag, 1 thread", "ytrag, 2 threads", "scipy.sparse, 3 products"])
 def test_aggregation(benchmark: BenchmarkFixture, n_nodes: int, peer: str) -> None:
     aggregation_race(n_nodes).time(benchmark, peer)
+
+
+def aggregated_into(n_entities: int, out: NDArray[np.float16]) -> NDArray[np.float16]:
+    triples, incidence = random_triples(n_entities), incidence_of(n_entities)
+    columns = triples.head, triples.relation, triples.tail, triples.node_string, triples.relation_string
+    bits, out_bits = triples.string_vectors.view(np.uint16), out.view(np.uint16)
+
+    def fill(block: slice) -> None:
+        aggregate_rows(*incidence, *columns, bits, block.start, out_bits[block])
+
+    with open_workers(2) as workers:
+        for _ in workers.map(fill, blocks(n_entities, 8192)):
+            pass
+    return out
+
+
+@lru_cache(maxsize=1)
+def aggregation_in_place_race(n_nodes: int) -> Race:
+    """The same into memory that was touched before: new memory costs either peer more than the sums do.
+
+    scipy's own kernel, which `@` calls, adds to what it is given.
+    """
+    parts, dense = matrices_of_scipy(random_triples(n_nodes))
+    add_product: Any = _sparsetools.csr_matvecs
+    out = np.zeros((n_nodes, 3 * DIMENSION), np.float16)
+    wide = np.zeros((3, n_nodes, DIMENSION), np.float32)
+
+    def by_scipy() -> NDArray[np.float32]:
+        for part, target in zip(parts, wide, strict=True):
+            target.fill(0)
+            add_product(
+                *part.shape, DIMENSION, part.indptr, part.indices, part.data, dense.ravel(), target.ravel()
+            )
+        return wide
+
+    race = Race("3d aggregation into given memory, 3 triples a node, d = 384", n_nodes)
+    race.enter("ytrag, 2 threads", lambda: aggregated_into(n_nodes, out))
+    race.enter("scipy.sparse, 3 products", by_scipy)
+    some = np.flatnonzero(np.diff(incidence_of(n_nodes)[0]))[:5000]
+    assert_allclose(out[some], np.hstack(list(wide[:, some])), rtol=2e-3, atol=1e-4)
+    return race.start()
+
+
+@pytest.mark.parametrize("peer", ["ytrag, 2 threads", "scipy.sparse, 3 products"])
+def test_aggregation_into_given_memory(benchmark: BenchmarkFixture, n_nodes: int, peer: str) -> None:
+    aggregation_in_place_race(n_nodes).time(benchmark, peer)
 
 
 class Profiles(NamedTuple):

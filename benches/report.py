@@ -94,7 +94,7 @@ def _growth(results: Sequence[Result]) -> str:
     text = f"Time grows as size to the power of at most {LIMIT}" if powers else "One size was measured"
     if steep:
         named = "; ".join(f"{operation} ({peer}) {power:.2f}" for (operation, peer), power in steep)
-        return f"{text}, except, from inputs that fit the caches to inputs that do not: {named}."
+        return f"{text}, except: {named}."
     return f"{text}."
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
-__all__ = ["ROUTES", "BuildSettings", "LLMSettings", "RetrievalSettings", "TreeSettings"]
+__all__ = [
+    "ROUTES",
+    "BuildSettings",
+    "LLMSettings",
+    "RetrievalSettings",
+    "TreeSettings",
+    "available_cores",
+]
 
 ROUTES = ("entity", "triple", "community", "path", "ppr", "dense", "bm25")
 """The routes of a retrieval; each can be switched and is reported by this name."""
@@ -161,3 +169,10 @@ class LLMSettings(BaseModel):
     api_key: SecretStr = SecretStr("")
     timeout: float = Field(default=60.0, gt=0)
     max_retries: int = Field(default=3, ge=0)
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

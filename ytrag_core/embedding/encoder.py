@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
@@ -14,6 +13,7 @@ import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors  # pyright: ignore[reportAttributeAccessIssue]
 from tokenizers import Tokenizer
 
+from ytrag_core.config import available_cores
 from ytrag_core.embedding.description import MINILM
 from ytrag_core.embedding.fetch import CONVERSION, fetch_encoder
 from ytrag_core.errors import ModelError
@@ -54,12 +54,6 @@ _SHORT_TOKENS = 20
 does any question that is asked while others are; the vector is the same to the bit."""
 
 
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class Encoder:
     """A sentence encoder; make one with `Encoder.load`.
 
@@ -83,7 +77,7 @@ class Encoder:
         self.dimension = description.dimension
         self.fingerprint = _fingerprint(description)
         self._files = files
-        self._n_threads = n_threads or _available_cores()
+        self._n_threads = n_threads or available_cores()
         self.tokenizer: Tokenizer = _load_tokenizer(files.tokenizer)
         self._cutting_tokenizer: Tokenizer = _load_tokenizer(files.tokenizer)
         self._cutting_tokenizer.enable_truncation(description.max_tokens)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ytrag_core.config import available_cores
 from ytrag_core.embedding.exact import search_exact
 from ytrag_core.embedding.neighbour_graph import NeighbourGraph
 from ytrag_core.errors import GraphFormatError, SnapshotError
@@ -79,7 +79,7 @@ class VectorIndex:
         if len(rows) < max(exact_below, 1):
             return cls(rows)
         bits: NDArray[np.uint16] = rows.view(np.uint16)
-        return cls(rows, NeighbourGraph.build(bits, n_threads or _available_cores(), progress))
+        return cls(rows, NeighbourGraph.build(bits, n_threads or available_cores(), progress))
 
     @property
     def is_exact(self) -> bool:
@@ -185,7 +185,7 @@ class VectorIndex:
         """
         rows = _check_rows(vectors)
         n, d = rows.shape
-        graph = NeighbourGraph.load(folder / "hnsw", name, n, d, n_threads or _available_cores())
+        graph = NeighbourGraph.load(folder / "hnsw", name, n, d, n_threads or available_cores())
         if graph is None and n >= max(exact_below, 1):
             raise SnapshotError(
                 f"{folder / 'hnsw' / name}.bin is missing, and {n} vectors need it: "
@@ -202,10 +202,6 @@ class VectorIndex:
         if not np.isfinite(queries).all():
             raise GraphFormatError("queries hold NaN or infinity; wanted finite unit-norm vectors")
         return np.ascontiguousarray(np.atleast_2d(queries))
-
-
-def _available_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _check_rows(vectors: NDArray[Any]) -> NDArray[np.float16]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import unicodedata
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.config import ROUTES, RetrievalSettings
+from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot
@@ -37,6 +38,9 @@ _ON_GRAPH = frozenset({"triple", "path", "ppr"})
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
 _MEMBERS = 512
+_TURNS_PER_CORE = 2
+"""Questions answered at a time; more only take the caches and the interpreter from each other."""
+
 _MAX_CHARACTERS = 20_000
 _HALF_WIDTH = {ord("\u3000"): " ", ord("＇"): "'"} | {
     code: code - 0xFEE0
@@ -82,6 +86,7 @@ class Retriever:
         self._view = view
         self._encoder = encoder
         self._settings = settings or RetrievalSettings()
+        self._turns = threading.BoundedSemaphore(_TURNS_PER_CORE * available_cores())
 
     def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
         """Return the evidence for a question.
@@ -101,8 +106,12 @@ class Retriever:
             The question is empty or far too long, `top_k` is below 1 or a route is unknown.
         """
         wanted = _checked(question, top_k, routes)
-        clock = _Clock()
         start = time.perf_counter()
+        with self._turns:
+            return self._retrieve(question, top_k, wanted, start)
+
+    def _retrieve(self, question: str, top_k: int, wanted: frozenset[str], start: float) -> Evidence:
+        clock = _Clock()
         asked = _plain_letters(question)
         with clock.stage("entity"):
             mentions = find_mentions(asked, self._view.lexicon, self._settings, self._view.name)

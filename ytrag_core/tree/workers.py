@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from ytrag_core.config import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -43,20 +44,13 @@ def open_workers(n_threads: int | None = None) -> Iterator[Workers]:
 
     BLAS may round differently when it splits a product over threads; our blocks are the same for any number.
     """
-    n_threads = n_threads or _available_cores()
+    n_threads = n_threads or available_cores()
     with threadpool_limits(limits=1, user_api="blas"):
         if n_threads == 1:
             yield SERIAL
             return
         with ThreadPoolExecutor(n_threads, thread_name_prefix="ytrag-tree") as pool:
             yield Workers(pool)
-
-
-def _available_cores() -> int:
-    """Return the cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def blocks(n: int, size: int) -> list[slice]:
