@@ -62,7 +62,8 @@ class Contest:
     ) -> None:
         self.planted = planted
         self.workers = workers
-        self.weights, self.taus, self.jaccard = weights, taus, jaccard
+        self.weights, self.taus = weights, taus
+        self.jaccard: Literal["relation", "neighbour"] = jaccard
         self.features: EntityFeatures
         self.features, self.vectors = gather_features(planted.triples, workers, lambda done: None, jaccard)
         self.everyone = np.arange(planted.triples.n_entities, dtype=np.int32)
