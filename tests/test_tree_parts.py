@@ -17,6 +17,7 @@ from tests import oracles_tree as oracles
 from tests.planted import planted_graph
 from ytrag_core.config import TreeSettings
 from ytrag_core.kernels.aggregate import incident_triples
+from ytrag_core.tree import kmeans
 from ytrag_core.tree.features import EntityFeatures, TripleArrays, gather_features
 from ytrag_core.tree.kmeans import assign_rows, cluster_entities, lloyd, n_clusters, seed_rows
 from ytrag_core.tree.naming import community_name, typical_codes
@@ -94,6 +95,27 @@ def test_clusters_cover_their_members_and_their_sums_are_exact(sample_size: int)
     for cluster in range(len(sums)):
         exact = vectors[members[labels == cluster]].astype(np.float64).sum(axis=0)
         assert_allclose(sums[cluster], exact, atol=1e-4)
+
+
+def test_the_nearest_of_several_starts_is_kept_and_passes_over_all_bring_it_nearer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    features, vectors = features_of(planted_graph(400, 8, noise=2.0))
+    members = np.arange(400, dtype=np.int32)
+    rows = vectors.astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def spread(n_starts: int, n_passes: int, seed: int) -> float:
+        monkeypatch.setattr(kmeans, "_STARTS", n_starts)
+        monkeypatch.setattr(kmeans, "_FULL_PASSES", n_passes)
+        settings = TreeSettings(sample_size=150, max_clusters=25, seed=seed)
+        labels, _ = cluster_entities(features.bits, members, settings, SERIAL)
+        return sum(float(rows[labels == c].var(axis=0).sum() * (labels == c).sum()) for c in set(labels))
+
+    one = np.mean([spread(1, 1, seed) for seed in range(8)])
+    several = np.mean([spread(6, 1, seed) for seed in range(8)])
+    passed = np.mean([spread(6, 4, seed) for seed in range(8)])
+    assert passed < several < one
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])

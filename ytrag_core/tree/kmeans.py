@@ -1,4 +1,4 @@
-"""K-means on unit rows: fitted on a seeded sample, then every entity assigned once, in blocks."""
+"""K-means on unit rows: the best of a few starts on a seeded sample, then passes over all, in blocks."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _ROWS_PER_BLOCK = 4096
 _SEED_CANDIDATES_PER_CLUSTER = 8
 _SAME = 1e-6
 _BLOCKS_AT_ONCE = 16
+_STARTS = 3
+_FULL_PASSES = 2
 
 
 def n_clusters(n: int, most: int = 200) -> int:
@@ -52,7 +54,9 @@ def cluster_entities(
 
     Notes
     -----
-    Draws depend on the seed and on the vectors in their order, on nothing else.
+    Draws depend on the seed and on the vectors in their order, on nothing else. Where there are more members
+    than `sample_size`, two passes over all follow the sample: vectors are read as they lie, in float16, and
+    those of one block at a time are widened.
     """
     rng = np.random.default_rng(settings.seed)
     k = n_clusters(len(members), settings.max_clusters)
@@ -60,15 +64,32 @@ def cluster_entities(
     if len(members) > settings.sample_size:
         sample = members[np.sort(rng.choice(len(members), settings.sample_size, replace=False))]
     rows, norms = _unit(bits, sample, workers)
-    centres = rows[seed_rows(rows, k, rng)]
-    labels, centres = lloyd(rows, centres, settings.max_iterations, workers)
+    labels, centres = _best_start(rows, k, rng, settings.max_iterations, workers)
     if len(sample) == len(members):
         sums = sum_rows(rows, norms, labels, len(centres))[0]
     else:
         del rows
-        labels, sums = _assign_all(bits, members, centres, workers)
+        for _ in range(1, _FULL_PASSES):
+            labels, sums = _assign_all(bits, members, centres, workers, scaled=True)
+            sizes = np.bincount(labels, minlength=len(centres))
+            centres = (sums[sizes > 0] / sizes[sizes > 0, None]).astype(np.float32)
+        labels, sums = _assign_all(bits, members, centres, workers, scaled=False)
     used, dense = np.unique(labels, return_inverse=True)
     return dense.astype(np.int32), sums[used]
+
+
+def _best_start(
+    rows: NDArray[np.float32], k: int, rng: np.random.Generator, max_iterations: int, workers: Workers
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return labels and centres of the start that ends nearest to its rows, the first one of equals."""
+    starts = []
+    for _ in range(_STARTS if k > 1 else 1):
+        labels, centres = lloyd(rows, rows[seed_rows(rows, k, rng)], max_iterations, workers)
+        sums, sizes = sum_rows(rows, np.ones(len(rows), np.float32), labels, len(centres))
+        squares = np.einsum("ij,ij->i", centres, centres)
+        # The squared distances to the centres, less the rows' own squares.
+        starts.append((float(sizes @ squares - 2 * np.sum(sums * centres)), labels, centres))
+    return min(starts, key=lambda start: start[0])[1:]
 
 
 def seed_rows(rows: NDArray[np.float32], k: int, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -229,9 +250,14 @@ def _unit(
 
 
 def _assign_all(
-    bits: NDArray[np.uint16], members: NDArray[np.int32], centres: NDArray[np.float32], workers: Workers
+    bits: NDArray[np.uint16],
+    members: NDArray[np.int32],
+    centres: NDArray[np.float32],
+    workers: Workers,
+    *,
+    scaled: bool,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Assign members block by block and sum up their vectors; blocks are added in order."""
+    """Assign members block by block and sum up their vectors, scaled to length one or as they are."""
     half_squares = (np.einsum("ij,ij->i", centres, centres) / 2).astype(np.float32)
 
     def assign(block: slice) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -239,6 +265,8 @@ def _assign_all(
         norms = np.empty(len(rows), np.float32)
         unit_rows(bits, members[block], rows, norms)
         labels = _nearest(rows, centres, half_squares)
+        if scaled:
+            norms[:] = 1.0
         return labels, sum_rows(rows, norms, labels, len(centres))[0].astype(np.float32)
 
     labels = np.empty(len(members), np.int32)
