@@ -15,7 +15,7 @@ from ytrag_core.storage.tables import read_table
 from ytrag_core.storage.verified import read_stamps, stamp, write_stamps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -87,7 +87,7 @@ class Snapshot:
         snapshot = cls(root, folder, read_manifest(folder))
         snapshot._check_sizes()
         if verify != "size":
-            snapshot._check_sums(only_changed=verify == "changed")
+            snapshot.check_sums(only_changed=verify == "changed")
         return snapshot
 
     def _check_sizes(self) -> None:
@@ -106,14 +106,29 @@ class Snapshot:
                     "restore it from a copy, or build again"
                 )
 
-    def _check_sums(self, *, only_changed: bool) -> None:
-        files = self.manifest.files
-        if only_changed:
-            right = read_stamps(self.path)
-            with reading(self.path):
-                files = {
-                    name: entry for name, entry in files.items() if right.get(name) != stamp(self.path / name)
-                }
+    def check_sums(self, names: Iterable[str] | None = None, *, only_changed: bool = True) -> None:
+        """Compare the checksums of files.
+
+        Parameters
+        ----------
+        names
+            Files of the manifest; all by default.
+        only_changed
+            Leave out those that were found right and have not been written or copied since.
+
+        Raises
+        ------
+        SnapshotError
+            If one is wrong.
+        """
+        right = read_stamps(self.path)
+        with reading(self.path):
+            untouched = {name for name in self.manifest.files if right.get(name) == stamp(self.path / name)}
+        files = {
+            name: self.manifest.files[name]
+            for name in (self.manifest.files if names is None else names)
+            if not (only_changed and name in untouched)
+        }
         if not files:
             return
         found = sha256_files([self.path / name for name in files])
@@ -125,7 +140,7 @@ class Snapshot:
                 f"{self.path}: the checksum of {', '.join(broken)} is wrong: it was changed or damaged; "
                 "restore it from a copy, or build again"
             )
-        write_stamps(self.path, self.manifest.files)
+        write_stamps(self.path, [name for name in self.manifest.files if name in untouched or name in files])
 
     @property
     def number(self) -> int:

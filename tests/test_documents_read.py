@@ -217,3 +217,17 @@ def test_shared_documents_are_read(shared_data: Path) -> None:
     assert len(documents) == 17
     assert {Path(problem.source).suffix for problem in problems} == {".html", ".pdf"}
     assert not any(document.text.startswith("\ufeff") for document in documents)
+
+
+@pytest.mark.parametrize("depth", [600, 900])
+def test_a_record_nested_too_deeply_costs_no_other(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "records.jsonl"
+    deep = "[" * depth + "]" * depth
+    path.write_text(
+        f'{{"id": "a", "text": "x", "m": {deep}}}\n{{"id": "b", "text": "y"}}\n', encoding="utf-8"
+    )
+    outcomes = list(read_documents([path]))
+    assert [item.id for item in outcomes if isinstance(item, Document)] == ["b"]
+    assert [item.reason for item in outcomes if isinstance(item, Problem)] == [
+        "its metadata is nested too deeply"
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -217,3 +218,17 @@ def test_recall_of_the_graph_on_many_rows() -> None:
     assert progress[-1] == (60_000, 60_000)
     wanted, _ = VectorIndex.build(rows, exact_below=100_000).search(queries, 20)
     assert recall(graph.search(queries, 20)[0], wanted) >= 0.95
+
+
+def test_a_graph_that_could_not_be_written_whole_is_told(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    index = VectorIndex.build(unit_rows(np.random.default_rng(9), 2000, 64), exact_below=100)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(SnapshotError, match="could not be written whole"):
+            index.save(tmp_path, "v")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)

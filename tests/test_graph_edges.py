@@ -188,7 +188,7 @@ def test_an_id_given_twice_counts_once(tmp_path: Path) -> None:
     source = read(tmp_path, nodes, {"src": [2], "relation": ["r"], "dst": [1]})
     assert source.graph.entities["name"].to_pylist() == ["a", "b"]
     assert [problem.reason for problem in source.problems] == [
-        "2 nodes repeat an id (such as [2, 2]); the first counts"
+        "2 nodes repeat an id (such as [2, 2]); the first by name counts"
     ]
 
 
@@ -332,3 +332,9 @@ def test_a_million_nodes_are_kept_apart(shared_data: Path) -> None:
     assert len(romania) > 1
     degree = np.diff(graph.out.indptr) + np.diff(graph.into.indptr)
     assert degree.sum() == 2 * 1_637_956
+
+
+def test_names_that_do_not_show_are_none_and_give_way_to_those_that_do(tmp_path: Path) -> None:
+    nodes = {"id": [1, 2, 2, 3], "name": ["\u200b", None, "b", "\x00 "]}
+    source = read(tmp_path, nodes, {"src": [1], "relation": ["r"], "dst": [2]})
+    assert source.graph.entities["name"].to_pylist() == ["1", "b", "3"]

@@ -234,3 +234,16 @@ def test_tables_are_plain_parquet(sample_kb: KnowledgeBase) -> None:
         table = pq.read_table(live_folder(sample_kb.path) / f"{name}.parquet")
         assert table.num_rows > 0
         assert not table.schema.metadata
+
+
+def test_damaged_vectors_are_encoded_again(tmp_path: Path, encoder: Encoder) -> None:
+    write_facts(tmp_path / "in", FACTS)
+    first = build(tmp_path / "kb", tmp_path / "in", encoder)
+    path = live_folder(tmp_path / "kb") / "vectors" / "strings.arrow"
+    clean = path.read_bytes()
+    path.write_bytes(clean[:2000] + bytes(8) + clean[2008:])
+    again = build(tmp_path / "kb", tmp_path / "in", encoder)
+    assert again.snapshot != first.snapshot
+    assert again.encoded_strings > 0
+    assert (live_folder(tmp_path / "kb") / "vectors" / "strings.arrow").read_bytes() == clean
+    assert build(tmp_path / "kb", tmp_path / "in", encoder).encoded_strings == 0

@@ -127,3 +127,11 @@ def test_bearers_that_are_spelled_as_asked_come_first() -> None:
 )
 def test_what_is_asked_about_the_names(question: str, rest: str) -> None:
     assert residual_question(question, telling(list(mentions(question).values()))) == rest
+
+
+@pytest.mark.parametrize(
+    ("before", "at_start"), [("", True), ("Yes. (“", True), (", ", False), (" " * 70, False)]
+)
+def test_where_a_sentence_starts(before: str, at_start: bool) -> None:
+    found = mentions(f"{before}In Chad", mention_power=1.0)
+    assert (found["In"].weight < 0.02) is at_start

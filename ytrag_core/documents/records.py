@@ -180,11 +180,15 @@ def document_from_record(record: Record) -> Document | Problem:
     text = clean_text(text)
     if not text.strip():
         return Problem(record.source, "the field text is empty")
+    try:
+        metadata = _clean({key: value for key, value in fields.items() if key not in {"id", "title", "text"}})
+    except RecursionError:
+        return Problem(record.source, "its metadata is nested too deeply")
     return Document(
         id=identity or record.source,
         title=" ".join(clean_text(title or "").split()),
         text=text,
         source=record.source,
-        metadata=_clean({key: value for key, value in fields.items() if key not in {"id", "title", "text"}}),
+        metadata=metadata,
         has_record_id=identity is not None,
     )

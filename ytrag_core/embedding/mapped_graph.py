@@ -78,6 +78,7 @@ class MappedGraph:
             and fields["label_at"] == links + 4 * width
             and fields["node_bytes"] == links + 4 * width + 8
             and 0 <= fields["n_layers"] < 64
+            and 1 <= fields["max_links"] <= fields["max_bottom_links"] < 1 << 15
             and fields["entry"] < fields["n_nodes"]
         )
         if not fits or fields["n_nodes"] != n:
@@ -191,6 +192,16 @@ class MappedGraph:
                 f"{self._path}: labels are not 0 to {self._n}; build the knowledge base again"
             )
         return labels, node_of
+
+    def check_whole(self) -> None:
+        """Read the file to its end.
+
+        Raises
+        ------
+        SnapshotError
+            If it is cut short.
+        """
+        _ = self._upper
 
     def save_index(self, path: str) -> None:
         """Write the file once more."""

@@ -31,7 +31,7 @@ _DIMENSIONS = 128
 _M = 12
 _EF_CONSTRUCTION = 60
 _BLOCK_ROWS = 2048
-_ADD_ROWS = 8192
+_ADD_ROWS = 2048
 _SEED = 100
 _N_SIMILAR = 2 * _M
 
@@ -190,7 +190,10 @@ class NeighbourGraph:
         """Write `<name>.bin` and `<name>.pca.arrow` into a folder."""
         graph_path, arrays_path = _paths(folder, name)
         folder.mkdir(parents=True, exist_ok=True)
-        self.warm().save_index(str(graph_path))
+        graph = self.warm()
+        graph.save_index(str(graph_path))
+        if not isinstance(graph, MappedGraph):
+            _check_written(graph_path, len(self.groups), graph.dim)
         arrays: dict[str, NDArray[Any]] = {"indptr": self.groups.indptr, "members": self.groups.members}
         if self.projection is not None:
             arrays["projection"] = self.projection
@@ -219,6 +222,17 @@ class NeighbourGraph:
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:
     return folder / f"{name}.bin", folder / f"{name}.pca.arrow"
+
+
+def _check_written(path: Path, n: int, width: int) -> None:
+    """Refuse a file that ends early: hnswlib does not tell when it cannot write on."""
+    try:
+        MappedGraph(path, n, width).check_whole()
+    except SnapshotError as error:
+        raise SnapshotError(
+            f"{path} could not be written whole ({path.stat().st_size:,} bytes were): the disk is full or "
+            "files may not be that large; make room and build again"
+        ) from error
 
 
 def _projected(

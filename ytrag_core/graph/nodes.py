@@ -31,7 +31,7 @@ _EXAMPLES = 3
 
 
 def read_nodes(path: Path, problems: list[Problem]) -> tuple[NodeColumns, pa.Array]:
-    """Read nodes {id, name, type?}; the first of an id counts.
+    """Read nodes {id, name, type?}; of an id given twice the first by name counts.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def read_nodes(path: Path, problems: list[Problem]) -> tuple[NodeColumns, pa.Arr
     sorted_ids = ids.take(order)
     if repeated.any():
         again = sorted_ids.filter(pa.array(repeated)).slice(0, _EXAMPLES).to_pylist()
-        reason = f"{int(repeated.sum())} nodes repeat an id (such as {again}); the first counts"
+        reason = f"{int(repeated.sum())} nodes repeat an id (such as {again}); the first by name counts"
         problems.append(Problem(str(path), reason))
         order = order[~repeated]
         sorted_ids = ids.take(order)
@@ -103,7 +103,7 @@ def _read_columns(path: Path) -> tuple[pa.Array, EncodedColumns, EncodedColumns]
 def _order(
     ids: pa.Array, names: EncodedColumns, types: EncodedColumns
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the rows that have an id by id, name and type, and which of them repeat the id before."""
+    """Return rows with an id by id, name (those without one last) and type, and which repeat one."""
     n_ids = len(ids) - ids.null_count
     order = np.arange(len(ids))
     ordered = ids
@@ -119,6 +119,7 @@ def _order(
         table = pa.table(
             {
                 "id": ordered.filter(pa.array(shared)),
+                "blank": _nameless(names.distinct)[names.codes[0][rows]],
                 "name": names.distinct.take(names.codes[0][rows]),
                 "type": types.distinct.take(types.codes[0][rows]),
             }
@@ -132,6 +133,12 @@ def _ascending(ids: pa.Array) -> bool:
     return len(ids) < 2 or bool(pc.all(pc.less(ids.slice(0, len(ids) - 1), ids.slice(1))).as_py())
 
 
+def _nameless(names: pa.LargeStringArray) -> NDArray[np.bool_]:
+    """Return which names are nothing but white space and characters that do not show."""
+    mask: NDArray[np.bool_] = pc.equal(entity_keys(names), "").to_numpy(zero_copy_only=False)
+    return mask
+
+
 def _named(
     path: Path,
     names: EncodedColumns,
@@ -141,8 +148,7 @@ def _named(
 ) -> tuple[pa.LargeStringArray, NDArray[np.int64]]:
     """Return names and which of them each node has; one without a name has its id."""
     codes = names.codes[0][order].astype(np.int64)
-    nameless = pc.equal(pc.utf8_trim_whitespace(names.distinct), "").to_numpy(zero_copy_only=False)
-    blank = np.flatnonzero(nameless[codes])
+    blank = np.flatnonzero(_nameless(names.distinct)[codes])
     if not blank.size:
         return names.distinct, codes
     problems.append(Problem(str(path), f"{blank.size} nodes have no name; their id stands in for it"))

@@ -140,6 +140,7 @@ def _known_vectors(encoder: Encoder, previous: Snapshot | None) -> KnownVectors 
     for path in (layout.STRING_VECTORS, layout.TRIPLE_VECTORS, layout.CHUNK_VECTORS):
         if path in previous.manifest.files:
             try:
+                previous.check_sums([path])
                 arrays = previous.arrays(path)
                 parts.append((arrays["hashes"], arrays["vectors"]))
             except (SnapshotError, KeyError) as error:

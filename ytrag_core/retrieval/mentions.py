@@ -17,7 +17,9 @@ __all__ = ["Mention", "find_mentions", "residual_question", "telling"]
 _LEAST_SHARE = 0.1
 _N_BEARERS = 4
 _COMPARED_BEARERS = 64
-_SENTENCE_START = re.compile(r"(?:^|[.!?。！？])[\s\"'“‘«「『(\[]*$")
+_OPENING = " \t\r\n\u3000\"'“‘«「『(["
+_SENTENCE_ENDS = ".!?。！？"
+_LOOKED_BACK = 64
 _FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -120,7 +122,7 @@ def _factors(
 ) -> list[float]:
     """Return what each match counts: less in lower case beside a capitalised one, least as function words."""
     shouted = question == question.upper()
-    starts = [_SENTENCE_START.search(question, 0, match.start) is not None for match in matches]
+    starts = [_starts_a_sentence(question, match.start) for match in matches]
     functional = [_FUNCTION_WORDS.issuperset(match.units) for match in matches]
     capitalised = [
         _is_capitalised([match.surface]) and not (shouted or at_start)
@@ -133,16 +135,23 @@ def _factors(
         elif trust_names or starts[position]:
             names = [match.surface] if name_of is None else list(map(name_of, match.nodes[:_N_BEARERS]))
             capitalised[position] = not functional[position] and _is_capitalised(names)
+    any_capitalised = any(capitalised)
     factors = []
     for match, capital, is_functional in zip(matches, capitalised, functional, strict=True):
         has_case = match.surface.lower() != match.surface.upper()
         if is_functional:
             factors.append(common_noun_factor**2)
-        elif any(capitalised) and not capital and has_case:
+        elif any_capitalised and not capital and has_case:
             factors.append(common_noun_factor)
         else:
             factors.append(1.0)
     return factors
+
+
+def _starts_a_sentence(question: str, start: int) -> bool:
+    """Return whether nothing but opening quotes and brackets stands between a place and a sentence's end."""
+    before = question[max(0, start - _LOOKED_BACK) : start].rstrip(_OPENING)
+    return before[-1] in _SENTENCE_ENDS if before else start <= _LOOKED_BACK
 
 
 def _is_capitalised(names: Sequence[str]) -> bool:

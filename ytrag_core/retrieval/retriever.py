@@ -139,12 +139,16 @@ def _plain_letters(question: str) -> str:
 
 
 def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
+    if not isinstance(question, str):
+        raise QueryError(f"the question is of type {type(question).__name__}; ask in a string")
     if not question.strip():
         raise QueryError("the question is empty; ask something")
     if len(question) > _MAX_CHARACTERS:
         raise QueryError(
             f"the question has {len(question):,} characters, at most {_MAX_CHARACTERS:,} are read; shorten it"
         )
+    if not isinstance(top_k, int):
+        raise QueryError(f"top_k is {top_k!r}; a whole number is needed")
     if top_k < 1:
         raise QueryError(f"top_k is {top_k}; at least 1 is needed")
     wanted = frozenset(ROUTES if routes is None else [routes] if isinstance(routes, str) else routes)
