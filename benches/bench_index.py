@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DIMENSION = 384
 N_QUESTIONS = 200
 K = 10
-LEAST_RECALL = 0.95
+RECALL_SLACK = 0.02
 LINKS, EFFORT, EFFORT_OF_SEARCH = 16, 100, 200
 GRAPH_LIMIT = 100_000
 
@@ -118,7 +118,7 @@ def graph_race(n: int) -> Race:
     race.enter("ytrag, two-stage", lambda: one_by_one(lambda q: ours.search(q, K)[0], questions))
     race.enter("faiss, HNSW", lambda: one_by_one(lambda q: theirs.search(q, K)[1], questions))
     race.recalls = {peer: recall(found, wanted) for peer, found in race.results.items()}
-    assert race.recalls["ytrag, two-stage"] >= LEAST_RECALL, race.recalls
+    assert race.recalls["ytrag, two-stage"] >= race.recalls["faiss, HNSW"] - RECALL_SLACK, race.recalls
     return race.start()
 
 
