@@ -30,7 +30,6 @@ _log = logging.getLogger(__name__)
 _DIMENSIONS = 128
 _M = 12
 _EF_CONSTRUCTION = 60
-_BLOCK_ROWS = 2048
 _ADD_ROWS = 2048
 _SEED = 100
 _N_SIMILAR = 2 * _M
@@ -80,9 +79,8 @@ class NeighbourGraph:
         graph.init_index(max_elements=n, M=_M, ef_construction=_EF_CONSTRUCTION, random_seed=_SEED)
         for start in range(0, n, _ADD_ROWS):
             stop = min(start + _ADD_ROWS, n)
-            graph.add_items(
-                _projected(bits, first_rows[start:stop], projection), np.arange(start, stop), num_threads=1
-            )
+            rows = project(half_to_float(bits[first_rows[start:stop]]), projection)
+            graph.add_items(rows, np.arange(start, stop), num_threads=1)
             if progress is not None:
                 progress(stop, n)
         return cls(groups, projection, n_threads, graph)
@@ -233,14 +231,3 @@ def _check_written(path: Path, n: int, width: int) -> None:
             f"{path} could not be written whole ({path.stat().st_size:,} bytes were): the disk is full or "
             "files may not be that large; make room and build again"
         ) from error
-
-
-def _projected(
-    bits: NDArray[np.uint16], rows: NDArray[np.int32], projection: NDArray[np.float32] | None
-) -> NDArray[np.float32]:
-    return np.concatenate(
-        [
-            project(half_to_float(bits[rows[start : start + _BLOCK_ROWS]]), projection)
-            for start in range(0, len(rows), _BLOCK_ROWS)
-        ]
-    )

@@ -9,7 +9,6 @@ import numpy as np
 
 from ytrag_core.kernels.edges import best_edges, row_dots
 from ytrag_core.kernels.gather import gather_rows
-from ytrag_core.kernels.half_dot import half_dot
 from ytrag_core.kernels.topk import top_k
 
 if TYPE_CHECKING:
@@ -76,11 +75,6 @@ class ScoredTriples:
     similarity: NDArray[np.float32]
 
 
-def _half_rows(vectors: NDArray[np.float16], rows: NDArray[np.int32]) -> NDArray[np.uint16]:
-    bits: NDArray[np.uint16] = vectors.view(np.uint16)[rows]
-    return bits
-
-
 def triple_scores(
     view: SnapshotView, triples: NDArray[np.int32], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
@@ -90,7 +84,7 @@ def triple_scores(
     """
     index = view.triple_index
     if index is not None:
-        return half_dot(_half_rows(index.vectors, triples), query)
+        return row_dots(index.vectors.view(np.uint16), triples, query)
     strings = view.strings
     node_string, relation_string = strings["node_string"], strings["relation_string"]
     rows = np.concatenate(
