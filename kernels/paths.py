@@ -8,6 +8,7 @@ import numpy as np
 from numba import float32, int32, int64, uint16
 
 from .decorator import kernel, ro, rw
+from .instructions import widen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,13 +28,8 @@ def widen_row(bits: NDArray[np.uint16], row: int, out_row: NDArray[np.float32]) 
     -----
     2 bytes read and 4 written for an element.
     """
-    scale = np.float32(2.0**112)
     for column in range(bits.shape[1]):
-        half = np.uint32(bits[row, column])
-        moved = np.uint32(
-            ((half & np.uint32(0x7FFF)) << np.uint32(13)) | ((half & np.uint32(0x8000)) << np.uint32(16))
-        )
-        out_row[column] = moved.view(np.float32) * scale
+        out_row[column] = widen(bits[row, column])
 
 
 @kernel((ro(float32), ro(float32)), fastmath=frozenset({"nsz", "contract", "reassoc"}))
