@@ -19,7 +19,7 @@ from ytrag_core.kernels.phi import phi_edges, phi_members, phi_pairs
 from ytrag_core.kernels.relation_profile import entity_profiles
 from ytrag_core.tree.features import TripleArrays, aggregate_vectors
 from ytrag_core.tree.kmeans import assign_rows, lloyd, sum_rows
-from ytrag_core.tree.workers import SERIAL, blocks, open_workers
+from ytrag_core.workers import SERIAL, blocks, open_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

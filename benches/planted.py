@@ -36,6 +36,9 @@ class Recipe:
     dimension : int
     exponent : float
         Group sizes follow a power law ``P(size) ~ size ** -exponent`` between a fifth and ten times the mean.
+    spectrum : float
+        The i-th coordinate of a name varies in proportion to ``i ** -spectrum``: 0 is noise in all dimensions;
+        all-MiniLM-L6-v2 gives 50,000 names of a real graph 0.8.
     hubs : float
         An end of an edge falls on an entity in proportion to ``u ** -hubs``, u uniform in (0, 1], up to 1,000
         times the least: 0 for equal degrees.
@@ -51,6 +54,7 @@ class Recipe:
     n_relations: int = 200
     dimension: int = 384
     exponent: float = 2.0
+    spectrum: float = 0.0
     hubs: float = 0.7
     seed: int = 0
 
@@ -86,14 +90,14 @@ def plant(recipe: Recipe) -> PlantedGraph:
         typical[own, rng.integers(0, 5, len(head))],
         rng.integers(0, recipe.n_relations, len(head)),
     )
-    places = _unit(rng.standard_normal((recipe.n_groups, recipe.dimension), np.float32))
+    places = _names(recipe, recipe.n_groups, rng)
     strings = np.empty((n + recipe.n_relations, recipe.dimension), np.float16)
     for first in range(0, n, 65_536):
         block = groups[first : first + 65_536]
-        noise = _unit(rng.standard_normal((len(block), recipe.dimension), np.float32))
+        noise = _names(recipe, len(block), rng)
         near, far = np.float32(np.sqrt(recipe.likeness)), np.float32(np.sqrt(1 - recipe.likeness))
         strings[first : first + len(block)] = _unit((near * places[block] + far * noise).astype(np.float32))
-    strings[n:] = _unit(rng.standard_normal((recipe.n_relations, recipe.dimension), np.float32))
+    strings[n:] = _names(recipe, recipe.n_relations, rng)
     rows = np.arange(n + recipe.n_relations, dtype=np.int32)
     triples = TripleArrays(
         n,
@@ -143,6 +147,12 @@ def _ends(
     head = draw(0.0, upto[-1])
     inner = draw(border[groups[head]], border[groups[head] + 1])
     return head, np.where(rng.random(n_edges) < recipe.inside, inner, draw(0.0, upto[-1]))
+
+
+def _names(recipe: Recipe, n: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Draw (n, dimension) unit rows of the recipe's spectrum."""
+    spread = np.arange(1, recipe.dimension + 1, dtype=np.float32) ** np.float32(-recipe.spectrum / 2)
+    return _unit(rng.standard_normal((n, recipe.dimension), np.float32) * spread)
 
 
 def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -29,7 +29,7 @@ from ytrag_core.tree.features import gather_features
 from ytrag_core.tree.hierarchy import grow
 from ytrag_core.tree.kmeans import cluster_entities, lloyd, seed_rows, sum_clusters
 from ytrag_core.tree.rounds import describe, merge_rounds
-from ytrag_core.tree.workers import open_workers
+from ytrag_core.workers import open_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from planted import PlantedGraph
 
     from ytrag_core.tree.features import EntityFeatures
-    from ytrag_core.tree.workers import Workers
+    from ytrag_core.workers import Workers
 
 LIKENESS = {"strong": 0.18, "middle": 0.09, "weak": 0.06}
 INSIDE = (0.7, 0.4)

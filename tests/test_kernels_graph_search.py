@@ -59,21 +59,21 @@ QUERIES = unit(np.random.default_rng(1).normal(size=(40, WIDTH)))
 def test_the_same_is_found_as_by_hnswlib(index: Any, file: Path, width: int) -> None:
     index.set_ef(width)
     wanted, _ = index.knn_query(QUERIES, width, 1)
-    found = MappedGraph(file, N, WIDTH).search_all(QUERIES, width)
+    found = MappedGraph.open(file, N, WIDTH).search_all(QUERIES, width)
     assert found is not None
     assert found.dtype == np.int32
     assert found.tolist() == np.sort(wanted.astype(np.int64), axis=1).tolist()
 
 
 def test_a_beam_as_wide_as_the_graph_finds_all(file: Path) -> None:
-    found = MappedGraph(file, N, WIDTH).search_all(QUERIES[:2], N)
+    found = MappedGraph.open(file, N, WIDTH).search_all(QUERIES[:2], N)
     assert found is not None
     assert found.tolist() == [list(range(N))] * 2
-    assert MappedGraph(file, N, WIDTH).search_all(QUERIES[:2], N + 1) is None
+    assert MappedGraph.open(file, N, WIDTH).search_all(QUERIES[:2], N + 1) is None
 
 
 def test_threads_find_what_one_finds(file: Path) -> None:
-    graph = MappedGraph(file, N, WIDTH)
+    graph = MappedGraph.open(file, N, WIDTH)
     alone = [graph.search_all(query[None], 50) for query in QUERIES]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda query: graph.search_all(query[None], 50), QUERIES))
@@ -88,12 +88,12 @@ def test_one_vector_is_a_graph_too(tmp_path: Path) -> None:
     index.init_index(max_elements=1, M=4)
     index.add_items(np.array([[1, 0]], np.float32))
     index.save_index(str(tmp_path / "one.bin"))
-    graph = MappedGraph(tmp_path / "one.bin", 1, 2)
+    graph = MappedGraph.open(tmp_path / "one.bin", 1, 2)
     assert graph.search_all(np.array([[0, 1]], np.float32), 1) == np.array([[0]])
 
 
 def test_a_written_copy_is_the_same_file(file: Path, tmp_path: Path) -> None:
-    MappedGraph(file, N, WIDTH).save_index(str(tmp_path / "copy.bin"))
+    MappedGraph.open(file, N, WIDTH).save(tmp_path / "copy.bin")
     assert (tmp_path / "copy.bin").read_bytes() == file.read_bytes()
 
 
@@ -101,15 +101,15 @@ def test_a_written_copy_is_the_same_file(file: Path, tmp_path: Path) -> None:
 def test_a_file_that_is_cut_short_is_an_error(file: Path, kept: int) -> None:
     file.write_bytes(file.read_bytes()[:kept])
     with pytest.raises(SnapshotError, match=r"cannot be read|file ends"):
-        MappedGraph(file, N, WIDTH).search_all(QUERIES, 3)
+        MappedGraph.open(file, N, WIDTH).search_all(QUERIES, 3)
 
 
 def test_files_of_other_vectors_are_errors(file: Path, tmp_path: Path) -> None:
     for n, width in ((N + 1, WIDTH), (N, WIDTH * 2)):
         with pytest.raises(SnapshotError, match=f"holds {N} vectors"):
-            MappedGraph(file, n, width)
+            MappedGraph.open(file, n, width)
     with pytest.raises(SnapshotError, match="cannot be read"):
-        MappedGraph(tmp_path / "none.bin", N, WIDTH)
+        MappedGraph.open(tmp_path / "none.bin", N, WIDTH)
 
 
 @pytest.mark.parametrize("what", ["link", "label", "tail"])
@@ -127,4 +127,4 @@ def test_numbers_that_lead_out_of_the_graph_are_errors(file: Path, what: str) ->
         words[header + N * stride] = 2**31
     file.write_bytes(content)
     with pytest.raises(SnapshotError, match=r"leads out|label that no vector|file ends"):
-        MappedGraph(file, N, WIDTH).search_all(QUERIES, 3)
+        MappedGraph.open(file, N, WIDTH).search_all(QUERIES, 3)

@@ -1,4 +1,4 @@
-"""Indices built side by side."""
+"""Indices built one after the other."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_interrupt_stops_what_is_under_way() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         build_indices({"one": unit_rows(20_000, 0)}, interrupt, exact_below=100)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ytrag-index")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ytrag-worker")]
 
 
 def test_nothing_to_build() -> None:

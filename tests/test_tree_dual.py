@@ -17,7 +17,7 @@ from ytrag_core.tree import hierarchy
 from ytrag_core.tree.build import build_tree
 from ytrag_core.tree.dual import dual_graph, name_pairs, part_graph, relation_pairs, resolution_of
 from ytrag_core.tree.features import TripleArrays, gather_features
-from ytrag_core.tree.workers import SERIAL
+from ytrag_core.workers import SERIAL
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from ytrag_core.tree.kmeans import assign_rows, cluster_entities, lloyd, n_clust
 from ytrag_core.tree.naming import community_name, typical_codes
 from ytrag_core.tree.profiles import EntityProfiles, Profiles, profile_entities
 from ytrag_core.tree.rounds import describe, merge_rounds, similarities, size_limit
-from ytrag_core.tree.workers import SERIAL, blocks, open_workers
+from ytrag_core.workers import SERIAL, blocks, open_workers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

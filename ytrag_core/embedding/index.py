@@ -51,7 +51,7 @@ class VectorIndex:
         n_threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> VectorIndex:
-        """Build an index, by one thread: the same rows give the same index.
+        """Build an index; the same rows give the same index, whatever the number of threads.
 
         Parameters
         ----------
@@ -61,9 +61,9 @@ class VectorIndex:
         exact_below
             Fewer rows than this get no graph.
         n_threads
-            Threads for many queries at once; all available cores by default.
+            Threads for building and for many queries at once; all available cores by default.
         progress
-            Called with (vectors added, distinct vectors).
+            Called with (vectors done, distinct vectors).
 
         Returns
         -------

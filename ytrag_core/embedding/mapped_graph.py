@@ -1,4 +1,4 @@
-"""A proximity graph in the file format of hnswlib, searched where it is mapped instead of being loaded."""
+"""A proximity graph in the file format of hnswlib, searched where it lies, on disk or in memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ytrag_core.embedding.layers import M
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.graph_search import search_graph, upper_layers
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from ytrag_core.embedding.layers import GraphLayers
 
 __all__ = ["MappedGraph"]
 
@@ -40,32 +43,31 @@ _HEADER = np.dtype(
 
 
 class MappedGraph:
-    """An index that hnswlib saved: inner product of float32 vectors.
+    """A graph as hnswlib saves it: inner product of float32 vectors; made by `open` or `assemble`.
 
     Nothing is read when it is opened but the header; a search reads the nodes that it looks at. Safe to
     search from several threads at once, and all processes share one copy in the page cache.
 
     Parameters
     ----------
-    path
-        The file.
+    words
+        (n_words,) uint32, the file.
     n
         Wanted number of vectors.
     width
         Wanted width of a vector.
+    path
+        Where the file lies, for messages.
 
     Raises
     ------
     SnapshotError
-        If the file is missing, cut short, of another layout, or holds other vectors.
+        If the file is cut short, of another layout, or holds other vectors.
     """
 
-    def __init__(self, path: Path, n: int, width: int) -> None:
+    def __init__(self, words: NDArray[np.uint32], n: int, width: int, path: Path | str = "the graph") -> None:
         self._path = path
-        try:
-            self._words: NDArray[np.uint32] = np.memmap(path, np.uint32, "r").view(np.ndarray)
-        except (OSError, ValueError) as error:
-            raise SnapshotError(f"{path} cannot be read ({error}): build the knowledge base again") from error
+        self._words = words
         header_words = _HEADER.itemsize // 4
         if self._words.shape[0] < header_words:
             raise SnapshotError(f"{path} cannot be read, it is cut short: build the knowledge base again")
@@ -96,6 +98,72 @@ class MappedGraph:
         self._n_layers = fields["n_layers"]
         if self._first + n * self._stride > self._words.shape[0]:
             raise SnapshotError(f"{path} cannot be read, it is cut short: build the knowledge base again")
+
+    @classmethod
+    def open(cls, path: Path, n: int, width: int) -> MappedGraph:
+        """Map a file.
+
+        Parameters
+        ----------
+        path
+            The file.
+        n
+            Wanted number of vectors.
+        width
+            Wanted width of a vector.
+
+        Raises
+        ------
+        SnapshotError
+            If the file is missing, cut short, of another layout, or holds other vectors.
+        """
+        try:
+            words: NDArray[np.uint32] = np.memmap(path, np.uint32, "r").view(np.ndarray)
+        except (OSError, ValueError) as error:
+            raise SnapshotError(f"{path} cannot be read ({error}): build the knowledge base again") from error
+        return cls(words, n, width, path)
+
+    @classmethod
+    def assemble(cls, layers: GraphLayers, rows: NDArray[np.float32]) -> MappedGraph:
+        """Lay a graph out in memory as it will lie in its file.
+
+        Parameters
+        ----------
+        layers
+            The graph; the labels of its nodes are their numbers.
+        rows
+            (n, d) float32, the vectors of the nodes.
+        """
+        n, width = rows.shape
+        bottom, *upper = layers.layers
+        stride = 1 + 2 * M + width + 2
+        sizes = np.zeros(n, np.int64)
+        for layer in upper:
+            sizes[layer.nodes] += M + 1
+        starts = np.cumsum(sizes + 1) - sizes
+        header = np.zeros(1, _HEADER)
+        header["capacity"] = header["n_nodes"] = n
+        header["node_bytes"] = 4 * stride
+        header["vector_at"] = 4 * (1 + 2 * M)
+        header["label_at"] = 4 * (1 + 2 * M + width)
+        header["n_layers"] = len(upper)
+        header["entry"] = layers.entry
+        header["max_links"] = header["m"] = M
+        header["max_bottom_links"] = 2 * M
+        header["multiplier"] = 1 / np.log(M)
+        head = header.view(np.uint32)
+        words = np.zeros(len(head) + n * stride + n + int(sizes.sum()), np.uint32)
+        words[: len(head)] = head
+        nodes = words[len(head) : len(head) + n * stride].reshape(n, stride)
+        nodes[:, : 1 + 2 * M] = _counted(bottom.links)
+        nodes[:, 1 + 2 * M : -2] = rows.view(np.uint32)
+        nodes[:, -2] = np.arange(n)
+        tail = words[len(head) + n * stride :]
+        tail[starts - 1] = 4 * sizes
+        for level, layer in enumerate(upper):
+            first = starts[layer.nodes] + level * (M + 1)
+            tail[first[:, None] + np.arange(M + 1)] = _counted(layer.links)
+        return cls(words, n, width)
 
     @cached_property
     def _upper(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -137,74 +205,8 @@ class MappedGraph:
             )
         return labels
 
-    def links(self, asked: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return what vectors are linked to on the bottom layer.
-
-        Parameters
-        ----------
-        asked
-            (n_asked,) int32 labels.
-
-        Returns
-        -------
-        ndarray
-            (n_asked, max_bottom_links) int32 labels, those of the first link last where a vector has fewer of
-            its own; -1 for none. All are distinct, and none is the label asked for.
-
-        Raises
-        ------
-        SnapshotError
-            If the links lead out of the file.
-        """
-        labels, node_of = self._labels
-        nodes = node_of[asked]
-        own = self._bottom_links(nodes)
-        second = self._bottom_links(np.maximum(own[:, 0], 0))
-        second[(second == nodes[:, None]) | (second[:, :, None] == own[:, None, :]).any(axis=2)] = -1
-        both = np.hstack([own, np.where(own[:, :1] < 0, -1, second)])
-        order = np.argsort(both < 0, axis=1, kind="stable")[:, : own.shape[1]]
-        links = np.take_along_axis(both, order, axis=1)
-        return np.where(links < 0, np.int32(-1), labels[links])
-
-    def _bottom_links(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return (n_asked, max_bottom_links) nodes, -1 where there are fewer."""
-        table = self._words[self._first : self._first + self._n * self._stride].reshape(self._n, self._stride)
-        rows = table[nodes, : self._vector_at]
-        links = rows[:, 1:].astype(np.int64)
-        is_link = np.arange(links.shape[1]) < (rows[:, :1] & np.uint32(0xFFFF))
-        if (links[is_link] >= self._n).any():
-            raise SnapshotError(
-                f"{self._path}: a link leads out of the graph; build the knowledge base again"
-            )
-        links[~is_link] = -1
-        return links
-
-    @cached_property
-    def _labels(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The label of each node and the node of each label."""
-        end = self._first + self._n * self._stride
-        labels = self._words[self._first + self._label_at : end : self._stride].astype(np.int32)
-        node_of = np.full(self._n, -1, np.int32)
-        inside = (labels >= 0) & (labels < self._n)
-        node_of[labels[inside]] = np.flatnonzero(inside)
-        if (node_of < 0).any():
-            raise SnapshotError(
-                f"{self._path}: labels are not 0 to {self._n}; build the knowledge base again"
-            )
-        return labels, node_of
-
-    def check_whole(self) -> None:
-        """Read the file to its end.
-
-        Raises
-        ------
-        SnapshotError
-            If it is cut short.
-        """
-        _ = self._upper
-
-    def save_index(self, path: str) -> None:
-        """Write the file once more."""
+    def save(self, path: Path) -> None:
+        """Write the file."""
         self._words.tofile(path)
 
     def _search(self, query: NDArray[np.float32], width: int) -> NDArray[np.int32]:
@@ -228,3 +230,9 @@ class MappedGraph:
             )
         except ValueError as error:
             raise SnapshotError(f"{self._path}: {error}; build the knowledge base again") from error
+
+
+def _counted(links: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Put the number of links before them, and 0 where there is none."""
+    n_links = (links >= 0).sum(axis=1, keepdims=True)
+    return np.hstack([n_links, np.maximum(links, 0)]).astype(np.uint32)

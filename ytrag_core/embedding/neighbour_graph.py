@@ -1,21 +1,23 @@
-"""A graph over distinct vectors in few dimensions (hnswlib) that proposes rows to be scored in full."""
+"""A graph over distinct vectors in few dimensions that proposes rows to be scored in full."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import hnswlib
 import numpy as np
 
 from ytrag_core.embedding.distinct import RowGroups, group_rows
+from ytrag_core.embedding.layers import N_NEAR, build_layers
 from ytrag_core.embedding.mapped_graph import MappedGraph
 from ytrag_core.embedding.projection import fit_projection, project
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.half_dot import half_dot, half_to_float
 from ytrag_core.kernels.topk import top_k
 from ytrag_core.storage.arrays import ArraySpec, map_arrays, write_arrays
+from ytrag_core.workers import blocks, open_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +30,8 @@ __all__ = ["NeighbourGraph"]
 _log = logging.getLogger(__name__)
 
 _DIMENSIONS = 128
-_M = 12
-_EF_CONSTRUCTION = 60
-_ADD_ROWS = 2048
-_SEED = 100
-_N_SIMILAR = 2 * _M
+_PROJECTED_ROWS = 2048
+_QUERIES_AT_ONCE = 64
 
 
 class NeighbourGraph:
@@ -44,6 +43,9 @@ class NeighbourGraph:
         The distinct vectors and the rows that have them; a node of the graph is a group.
     projection
         (d, 128) float32, or None where rows are no wider than that.
+    near
+        (n_groups, 24) int32, groups of similar vectors, best first, then -1; a few of the nearest are missed.
+        None where an earlier version wrote the graph.
     n_threads
         Threads for many queries at once.
     """
@@ -53,14 +55,14 @@ class NeighbourGraph:
         groups: RowGroups,
         projection: NDArray[np.float32] | None,
         n_threads: int,
-        graph: Any,
-        file: tuple[Path, int] | None = None,
+        near: NDArray[np.int32] | None,
+        graph: MappedGraph | Callable[[], MappedGraph],
     ) -> None:
         self.groups = groups
         self.projection = projection
+        self.near = near
         self.n_threads = n_threads
         self._graph = graph
-        self._file = file
         self._lock = threading.Lock()
 
     @classmethod
@@ -69,21 +71,22 @@ class NeighbourGraph:
     ) -> NeighbourGraph:
         """Build the graph of (n, d) float16 rows, given by their bits; n >= 1.
 
-        One thread adds the rows in their order, so that the graph is the same every time.
+        The same rows give the same graph, whatever the number of threads.
         """
         groups = group_rows(bits)
         first_rows = groups.first_rows(slice(None))
         n, d = len(groups), bits.shape[1]
         projection = fit_projection(bits, first_rows, _DIMENSIONS) if d > _DIMENSIONS else None
-        graph: Any = hnswlib.Index(space="ip", dim=min(d, _DIMENSIONS))
-        graph.init_index(max_elements=n, M=_M, ef_construction=_EF_CONSTRUCTION, random_seed=_SEED)
-        for start in range(0, n, _ADD_ROWS):
-            stop = min(start + _ADD_ROWS, n)
-            rows = project(half_to_float(bits[first_rows[start:stop]]), projection)
-            graph.add_items(rows, np.arange(start, stop), num_threads=1)
-            if progress is not None:
-                progress(stop, n)
-        return cls(groups, projection, n_threads, graph)
+        rows = np.empty((n, min(d, _DIMENSIONS)), np.float32)
+
+        def fill(block: slice) -> None:
+            rows[block] = project(half_to_float(bits[first_rows[block]]), projection)
+
+        with open_workers(n_threads) as workers:
+            for _ in workers.map(fill, blocks(n, _PROJECTED_ROWS)):
+                pass
+            layers = build_layers(rows, workers, progress)
+        return cls(groups, projection, n_threads, layers.near, MappedGraph.assemble(layers, rows))
 
     def search(
         self, bits: NDArray[np.uint16], queries: NDArray[np.float32], k: int, n_candidates: int
@@ -122,41 +125,6 @@ class NeighbourGraph:
             ids[i], scores[i] = rows[order][best], row_scores[best]
         return ids, scores
 
-    def similar(self, bits: NDArray[np.uint16], asked: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return groups whose vectors are similar to those of some groups.
-
-        Parameters
-        ----------
-        bits
-            (n, d) uint16, the rows the graph was built from.
-        asked
-            (n_asked,) int32 groups.
-
-        Returns
-        -------
-        ndarray
-            (n_asked, 24) int32, in no order, -1 where there are fewer; none is the group asked for.
-
-        Notes
-        -----
-        A graph on disk gives its own links, which costs two reads a group; one in memory, which does not tell
-        its links, is searched.
-        """
-        graph = self.warm()
-        if isinstance(graph, MappedGraph):
-            return graph.links(asked)
-        queries = project(half_to_float(bits[self.groups.first_rows(asked)]), self.projection)
-        k = min(_N_SIMILAR + 1, len(self.groups))
-        graph.set_ef(2 * _N_SIMILAR)
-        near = np.full((len(asked), _N_SIMILAR + 1), -1, np.int32)
-        try:
-            near[:, :k] = graph.knn_query(queries, k, num_threads=1)[0]
-        except RuntimeError:
-            _log.info("the graph reaches fewer than %d of %d vectors", k, len(self.groups))
-        is_self = near == asked[:, None]
-        is_self[~is_self.any(axis=1), -1] = True
-        return np.reshape(near[~is_self], (len(asked), _N_SIMILAR))
-
     def _propose(self, queries: NDArray[np.float32], n_candidates: int) -> NDArray[np.int32] | None:
         """Return (n_queries, n_candidates) int32 groups, ascending in each row, or None."""
         n = len(self.groups)
@@ -164,24 +132,20 @@ class NeighbourGraph:
             everything = np.arange(n, dtype=np.int32)
             return np.broadcast_to(everything, (len(queries), n))
         graph = self.warm()
-        if isinstance(graph, MappedGraph):
-            return graph.search_all(project(queries, self.projection), n_candidates)
-        graph.set_ef(n_candidates)
-        n_threads = self.n_threads if len(queries) > 1 else 1
-        try:
-            labels, _ = graph.knn_query(project(queries, self.projection), n_candidates, n_threads)
-        except RuntimeError:
-            _log.info("the graph reaches fewer than %d of %d vectors; scanning them all", n_candidates, n)
-            return None
-        groups: NDArray[np.int32] = np.sort(labels.astype(np.int32), axis=1)
-        return groups
+        mapped = project(queries, self.projection)
+        if len(queries) <= _QUERIES_AT_ONCE:
+            return graph.search_all(mapped, n_candidates)
+        with open_workers(self.n_threads) as workers:
+            parts = blocks(len(queries), _QUERIES_AT_ONCE)
+            found = list(workers.map(lambda part: graph.search_all(mapped[part], n_candidates), parts))
+        whole = [proposals for proposals in found if proposals is not None]
+        return np.concatenate(whole) if len(whole) == len(found) else None
 
-    def warm(self) -> Any:
+    def warm(self) -> MappedGraph:
         """Map the graph if it is on disk and not mapped yet, and return it."""
         with self._lock:
-            if self._graph is None and self._file is not None:
-                path, width = self._file
-                self._graph = MappedGraph(path, len(self.groups), width)
+            if not isinstance(self._graph, MappedGraph):
+                self._graph = self._graph()
             return self._graph
 
     def save(self, folder: Path, name: str) -> None:
@@ -189,10 +153,16 @@ class NeighbourGraph:
         graph_path, arrays_path = _paths(folder, name)
         folder.mkdir(parents=True, exist_ok=True)
         graph = self.warm()
-        graph.save_index(str(graph_path))
-        if not isinstance(graph, MappedGraph):
-            _check_written(graph_path, len(self.groups), graph.dim)
+        try:
+            graph.save(graph_path)
+        except OSError as error:
+            raise SnapshotError(
+                f"{graph_path} could not be written whole ({error}): the disk is full or files may not be "
+                "that large; make room and build again"
+            ) from error
         arrays: dict[str, NDArray[Any]] = {"indptr": self.groups.indptr, "members": self.groups.members}
+        if self.near is not None:
+            arrays["near"] = self.near
         if self.projection is not None:
             arrays["projection"] = self.projection
         write_arrays(arrays_path, arrays)
@@ -215,19 +185,15 @@ class NeighbourGraph:
         if members.min() < 0 or members.max() >= n:
             raise SnapshotError(f"{arrays_path}: row ids outside [0, {n}); build the knowledge base again")
         groups = RowGroups(indptr, members)
-        return cls(groups, arrays.get("projection"), n_threads, None, (graph_path, min(d, _DIMENSIONS)))
+        near = arrays.get("near")
+        if near is not None and (near.dtype != np.int32 or near.shape != (len(groups), N_NEAR)):
+            raise SnapshotError(
+                f"{arrays_path}: near is {near.dtype} of shape {near.shape}, wanted int32 of "
+                f"({len(groups)}, {N_NEAR}); build the knowledge base again"
+            )
+        graph = partial(MappedGraph.open, graph_path, len(groups), min(d, _DIMENSIONS))
+        return cls(groups, arrays.get("projection"), n_threads, near, graph)
 
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:
     return folder / f"{name}.bin", folder / f"{name}.pca.arrow"
-
-
-def _check_written(path: Path, n: int, width: int) -> None:
-    """Refuse a file that ends early: hnswlib does not tell when it cannot write on."""
-    try:
-        MappedGraph(path, n, width).check_whole()
-    except SnapshotError as error:
-        raise SnapshotError(
-            f"{path} could not be written whole ({path.stat().st_size:,} bytes were): the disk is full or "
-            "files may not be that large; make room and build again"
-        ) from error

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ytrag_core.config import available_cores
 from ytrag_core.embedding.neighbour_graph import NeighbourGraph
+from ytrag_core.errors import SnapshotError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +24,7 @@ class SimilarRows:
     Parameters
     ----------
     index
-        The index; where it has no graph, one is built here, by one thread.
+        The index; where it has no graph, or one of an earlier version, one is built here.
 
     Notes
     -----
@@ -31,11 +33,15 @@ class SimilarRows:
     """
 
     def __init__(self, index: VectorIndex) -> None:
-        self._bits: NDArray[np.uint16] = index.vectors.view(np.uint16)
-        n = len(self._bits)
-        self._graph = index.graph or (NeighbourGraph.build(self._bits, 1, None) if n else None)
-        if self._graph is not None:
-            groups = self._graph.groups
+        bits: NDArray[np.uint16] = index.vectors.view(np.uint16)
+        n = len(bits)
+        graph = index.graph
+        if n and (graph is None or graph.near is None):
+            graph = NeighbourGraph.build(bits, available_cores(), None)
+        self._near = np.empty((0, 0), np.int32) if graph is None or graph.near is None else graph.near
+        self._groups = None if graph is None else graph.groups
+        if graph is not None:
+            groups = graph.groups
             sizes = np.diff(groups.indptr)
             self._group = np.empty(n, np.int32)
             self._group[groups.members] = np.repeat(np.arange(len(groups), dtype=np.int32), sizes)
@@ -53,17 +59,21 @@ class SimilarRows:
         Returns
         -------
         (m, 25) int32
-            In no order; -1 where there are fewer. None is the row itself.
+            Best first but for the first, which has the row's own vector; -1 where there are fewer. None is
+            the row itself.
 
         Raises
         ------
         SnapshotError
-            If the graph on disk cannot be read.
+            If what is on disk leads out of the index.
         """
-        if self._graph is None:
+        groups = self._groups
+        if groups is None:
             return np.empty((0, 0), np.int32)
-        groups, asked = self._graph.groups, self._group[rows]
-        near = np.column_stack([asked, self._graph.similar(self._bits, asked)])
+        asked = self._group[rows]
+        near = np.column_stack([asked, self._near[asked]])
+        if near.size and near.max() >= len(groups):
+            raise SnapshotError("similar vectors lead out of the index: build the knowledge base again")
         step = np.zeros(near.shape[1], np.int64)
         step[0] = 1
         start = groups.indptr[np.maximum(near, 0)]

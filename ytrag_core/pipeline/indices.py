@@ -1,9 +1,7 @@
-"""Vector indices of a snapshot: each built by one thread, several at a time."""
+"""Vector indices of a snapshot, one after the other, each on all cores."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from ytrag_core.embedding.index import EXACT_BELOW, VectorIndex
@@ -16,12 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["build_indices"]
 
-_POLL_SECONDS = 0.2
-
-
-class _StoppedError(Exception):
-    """The build was given up while an index was under way."""
-
 
 def build_indices(
     vectors: Mapping[str, NDArray[np.float16]],
@@ -29,14 +21,14 @@ def build_indices(
     *,
     exact_below: int = EXACT_BELOW,
 ) -> dict[str, VectorIndex]:
-    """Build indices side by side.
+    """Build an index for each of some sets of vectors.
 
     Parameters
     ----------
     vectors
         Name -> (n, d) float16 unit-norm rows.
     progress
-        Called in the caller's thread with (vectors added, vectors of all).
+        Called with (vectors done, vectors of all).
     exact_below
         Fewer rows than this get no graph.
 
@@ -45,23 +37,15 @@ def build_indices(
     dict
         Name -> index, the same every time, however many cores there are.
     """
-    stopped = threading.Event()
     total = sum(len(rows) for rows in vectors.values())
-    added = dict.fromkeys(vectors, 0)
+    indices: dict[str, VectorIndex] = {}
+    done = 0
+    for name, rows in vectors.items():
 
-    def build(name: str) -> VectorIndex:
-        def report(done: int, _: int) -> None:
-            added[name] = done
-            if stopped.is_set():
-                raise _StoppedError
+        def report(n_done: int, _: int, before: int = done) -> None:
+            progress(before + n_done, total)
 
-        return VectorIndex.build(vectors[name], exact_below=exact_below, progress=report)
-
-    with ThreadPoolExecutor(max(1, len(vectors)), thread_name_prefix="ytrag-index") as pool:
-        futures = {name: pool.submit(build, name) for name in vectors}
-        try:
-            while wait(futures.values(), _POLL_SECONDS, FIRST_EXCEPTION).not_done:
-                progress(sum(added.values()), total)
-            return {name: future.result() for name, future in futures.items()}
-        finally:
-            stopped.set()
+        indices[name] = VectorIndex.build(rows, exact_below=exact_below, progress=report)
+        done += len(rows)
+        progress(done, total)
+    return indices

@@ -12,7 +12,7 @@ from ytrag_core.tree.features import TripleArrays, gather_features
 from ytrag_core.tree.hierarchy import grow
 from ytrag_core.tree.model import KnowledgeTree
 from ytrag_core.tree.naming import community_name
-from ytrag_core.tree.workers import open_workers
+from ytrag_core.workers import open_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

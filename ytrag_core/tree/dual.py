@@ -12,14 +12,14 @@ from ytrag_core.kernels.csr import walk_csr
 from ytrag_core.kernels.partition import induced_graph
 from ytrag_core.kernels.phi import phi_edges
 from ytrag_core.tree.leiden import WeightedGraph, leiden
-from ytrag_core.tree.workers import SERIAL, blocks
+from ytrag_core.workers import SERIAL, blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.config import TreeSettings
     from ytrag_core.tree.features import EntityFeatures, TripleArrays
-    from ytrag_core.tree.workers import Workers
+    from ytrag_core.workers import Workers
 
 __all__ = ["dual_graph", "name_pairs", "part_graph", "relation_pairs"]
 

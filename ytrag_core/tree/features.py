@@ -9,7 +9,7 @@ import numpy as np
 
 from ytrag_core.kernels.aggregate import aggregate_rows, incident_triples
 from ytrag_core.tree.profiles import EntityProfiles, Profiles, profile_entities
-from ytrag_core.tree.workers import blocks
+from ytrag_core.workers import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ytrag_core.tree.workers import Workers
+    from ytrag_core.workers import Workers
 
 __all__ = ["EntityFeatures", "TripleArrays", "aggregate_vectors", "gather_features"]
 

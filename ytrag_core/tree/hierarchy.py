@@ -11,7 +11,7 @@ from ytrag_core.tree.dual import part_graph
 from ytrag_core.tree.kmeans import cluster_entities, sum_clusters
 from ytrag_core.tree.naming import typical_codes
 from ytrag_core.tree.rounds import describe, group, merge_rounds
-from ytrag_core.tree.workers import SERIAL
+from ytrag_core.workers import SERIAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ytrag_core.tree.features import EntityFeatures
     from ytrag_core.tree.leiden import WeightedGraph
     from ytrag_core.tree.rounds import Partition
-    from ytrag_core.tree.workers import Workers
+    from ytrag_core.workers import Workers
 
 __all__ = ["MAX_DEPTH", "Community", "divide", "grow", "split_evenly"]
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from ytrag_core.kernels.aggregate import unit_rows
 from ytrag_core.kernels.kmeans import accumulate_clusters, plus_plus_seeds
-from ytrag_core.tree.workers import SERIAL, blocks
+from ytrag_core.workers import SERIAL, blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.config import TreeSettings
-    from ytrag_core.tree.workers import Workers
+    from ytrag_core.workers import Workers
 
 __all__ = ["assign_rows", "cluster_entities", "lloyd", "n_clusters", "seed_rows", "sum_clusters", "sum_rows"]
 

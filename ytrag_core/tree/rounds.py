@@ -10,7 +10,7 @@ import numpy as np
 from ytrag_core.kernels.aggregate import unit_rows
 from ytrag_core.kernels.matching import greedy_matching, select_centres
 from ytrag_core.kernels.phi import phi_members
-from ytrag_core.tree.workers import blocks
+from ytrag_core.workers import blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ytrag_core.config import TreeSettings
     from ytrag_core.tree.features import EntityFeatures
     from ytrag_core.tree.profiles import Profiles
-    from ytrag_core.tree.workers import Workers
+    from ytrag_core.workers import Workers
 
 __all__ = ["Partition", "describe", "group", "merge_rounds", "similarities", "size_limit"]
 

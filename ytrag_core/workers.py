@@ -49,7 +49,7 @@ def open_workers(n_threads: int | None = None) -> Iterator[Workers]:
         if n_threads == 1:
             yield SERIAL
             return
-        with ThreadPoolExecutor(n_threads, thread_name_prefix="ytrag-tree") as pool:
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="ytrag-worker") as pool:
             yield Workers(pool)
 
 
