@@ -37,8 +37,8 @@ class Recipe:
     exponent : float
         Group sizes follow a power law ``P(size) ~ size ** -exponent`` between a fifth and ten times the mean.
     spectrum : float
-        The i-th coordinate of a name varies in proportion to ``i ** -spectrum``: 0 is noise in all dimensions;
-        all-MiniLM-L6-v2 gives 50,000 names of a real graph 0.8.
+        The variance of the i-th coordinate of a name is in proportion to ``i ** -spectrum``: 0 is noise in
+        all dimensions; all-MiniLM-L6-v2 gives 50,000 names of a real graph 0.8.
     hubs : float
         An end of an edge falls on an entity in proportion to ``u ** -hubs``, u uniform in (0, 1], up to 1,000
         times the least: 0 for equal degrees.

@@ -8,6 +8,7 @@ import numpy as np
 from numba import float32, int32, int64
 
 from .decorator import kernel, ro, rw
+from .instructions import prefetch_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,17 +117,28 @@ def sort_distinct(out_ids: NDArray[np.int32], out_scores: NDArray[np.float32]) -
     -----
     Of equal scores the earlier goes first. m log m comparisons, and one with each of those left for an id.
     """
-    order = np.argsort(-out_scores, kind="mergesort")
+    keys = np.empty(out_ids.shape[0], np.uint64)
+    n_keys = 0
+    for place in range(out_ids.shape[0]):
+        if out_ids[place] >= 0:
+            pattern = np.uint64(np.float32(out_scores[place]).view(np.uint32))
+            if pattern >> np.uint64(31):
+                pattern ^= np.uint64(0xFFFFFFFF)
+            else:
+                pattern |= np.uint64(0x80000000)
+            keys[n_keys] = ((np.uint64(0xFFFFFFFF) - pattern) << np.uint64(32)) | np.uint64(place)
+            n_keys += 1
     ids = out_ids.copy()
     scores = out_scores.copy()
     n_left = 0
-    for place in order:
-        wanted = ids[place] >= 0
+    for key in np.sort(keys[:n_keys]):
+        best = np.int64(key & np.uint64(0xFFFFFFFF))
+        known = False
         for left in range(n_left):
-            wanted = wanted and out_ids[left] != ids[place]
-        if wanted:
-            out_ids[n_left] = ids[place]
-            out_scores[n_left] = scores[place]
+            known |= out_ids[left] == ids[best]
+        if not known:
+            out_ids[n_left] = ids[best]
+            out_scores[n_left] = scores[best]
             n_left += 1
     return n_left
 
@@ -221,6 +233,8 @@ def choose_links(
         some = ids[node].copy()
         their_scores = scores[node].copy()
         n_some = sort_distinct(some, their_scores)
+        for place in range(n_some):
+            prefetch_row(rows, some[place])
         n_near = min(n_some, out_near.shape[1])
         out_near[node, :n_near] = some[:n_near]
         out_near[node, n_near:] = -1
@@ -334,6 +348,9 @@ def look_around(
         for link in links[node, :reach]:
             if link < 0:
                 break
+            for other in links[link, :reach]:
+                if other >= 0:
+                    prefetch_row(rows, other)
             for other in links[link, :reach]:
                 if other < 0:
                     break

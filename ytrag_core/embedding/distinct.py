@@ -22,7 +22,7 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowGroups:
-    """Rows grouped by content, in the order of each group's first row.
+    """Rows grouped by content.
 
     Attributes
     ----------
@@ -41,6 +41,19 @@ class RowGroups:
     def first_rows(self, groups: NDArray[np.int32] | slice) -> NDArray[np.int32]:
         """Return the lowest row id of each group asked for."""
         return self.members[self.indptr[:-1][groups]]
+
+    def reordered(self, order: NDArray[np.int32]) -> RowGroups:
+        """Return the same groups in another order.
+
+        Parameters
+        ----------
+        order
+            (n_groups,) int32, a permutation: which group stands where.
+        """
+        starts, sizes = self.indptr[:-1][order], np.diff(self.indptr)[order]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
+        return RowGroups(indptr, self.members[places])
 
     def expand(self, groups: NDArray[np.int32], limit: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """List the rows of some groups.

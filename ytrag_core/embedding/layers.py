@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Step = Callable[[float], None]
 
-__all__ = ["N_NEAR", "GraphLayers", "Layer", "M", "build_layers"]
+__all__ = ["N_NEAR", "SET_ROWS", "GraphLayers", "Layer", "M", "build_layers"]
 
 M = 12
 """Links of a node on each upper layer at most; on the bottom layer twice as many."""
@@ -29,9 +29,11 @@ M = 12
 N_NEAR = 24
 """Neighbours of a node that are kept beside its links."""
 
+SET_ROWS = 512
+"""Rows of a set of a partition at most: their products fit into a second-level cache."""
+
 _PARTITIONS = 8
 _NEAREST = 6
-_SET_ROWS = 512
 _PASSES = 1
 _REACH = 12
 _STEPS = _PARTITIONS + 2 * _PASSES
@@ -167,7 +169,7 @@ def _candidates(
     n = len(rows)
     ids = np.full((n, _PARTITIONS * _NEAREST + N_NEAR), -1, np.int32)
     scores = np.full(ids.shape, -np.inf, np.float32)
-    one_set = n <= _SET_ROWS
+    one_set = n <= SET_ROWS
     k = _PARTITIONS * _NEAREST if one_set else _NEAREST
     for turn in range(1 if one_set else _PARTITIONS):
 
@@ -175,7 +177,7 @@ def _candidates(
             some = rows[members]
             nearest_in_set(some @ some.T, members, first, k, ids, scores)
 
-        for _ in workers.map(fill, partition(rows, _SET_ROWS, rng, workers)):
+        for _ in workers.map(fill, partition(rows, SET_ROWS, rng, workers)):
             pass
         step((turn + 1) / _STEPS)
     return ids, scores

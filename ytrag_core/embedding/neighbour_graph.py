@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ytrag_core.embedding.distinct import RowGroups, group_rows
-from ytrag_core.embedding.layers import N_NEAR, build_layers
+from ytrag_core.embedding.layers import N_NEAR, SET_ROWS, build_layers
 from ytrag_core.embedding.mapped_graph import MappedGraph
+from ytrag_core.embedding.partition import partition
 from ytrag_core.embedding.projection import fit_projection, project
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.half_dot import half_dot, half_to_float
@@ -32,6 +33,7 @@ _log = logging.getLogger(__name__)
 _DIMENSIONS = 128
 _PROJECTED_ROWS = 2048
 _QUERIES_AT_ONCE = 64
+_SEED = 0
 
 
 class NeighbourGraph:
@@ -85,6 +87,10 @@ class NeighbourGraph:
         with open_workers(n_threads) as workers:
             for _ in workers.map(fill, blocks(n, _PROJECTED_ROWS)):
                 pass
+            # Similar rows side by side: building and searching then find in the cache what they look at next.
+            sets = partition(rows, SET_ROWS, np.random.default_rng(_SEED), workers)
+            order = np.concatenate(sets)
+            groups, rows = groups.reordered(order), rows[order]
             layers = build_layers(rows, workers, progress)
         return cls(groups, projection, n_threads, layers.near, MappedGraph.assemble(layers, rows))
 

@@ -40,22 +40,22 @@ def partition(
     Returns
     -------
     list of ndarray
-        (m,) int32 row ids, ascending in each set; every row is in exactly one.
+        (m,) int32 row ids, ascending in each set; every row is in exactly one. Sets that parted late stand
+        side by side.
 
     Notes
     -----
     Two rounds of at most 256 leaders serve a million rows: 512 d flops a row, in matrix products. Rows that
     do not fall apart in eight rounds are cut as they stand.
     """
-    large = [np.arange(len(rows), dtype=np.int32)]
-    small: list[NDArray[np.int32]] = []
+    sets = [np.arange(len(rows), dtype=np.int32)] if len(rows) else []
     for _ in range(_ROUNDS):
-        small += [members for members in large if len(members) <= most]
-        large = [members for members in large if len(members) > most]
+        large = [members for members in sets if len(members) > most]
         if not large:
-            return small
-        large = _divide(rows, large, most, rng, workers)
-    return small + [part for members in large for part in np.array_split(members, _parts(members, most))]
+            break
+        divided = iter(_divide(rows, large, most, rng, workers))
+        sets = [part for members in sets for part in (next(divided) if len(members) > most else [members])]
+    return [part for members in sets for part in np.array_split(members, _parts(members, most))]
 
 
 def _divide(
@@ -64,7 +64,7 @@ def _divide(
     most: int,
     rng: np.random.Generator,
     workers: Workers,
-) -> list[NDArray[np.int32]]:
+) -> list[list[NDArray[np.int32]]]:
     """Divide each set among leaders of its own."""
     wanted = [min(_LEADERS, 2 * _parts(members, most), len(members)) for members in sets]
     leaders = [
@@ -80,13 +80,14 @@ def _divide(
     found: list[list[NDArray[np.intp]]] = [[] for _ in sets]
     for (i, _), labels in zip(work, workers.map(nearest, work), strict=True):
         found[i].append(labels)
-    divided = []
-    for members, parts in zip(sets, found, strict=True):
-        of_leader = np.concatenate(parts)
-        ends = np.cumsum(np.bincount(of_leader))
-        by_leader = members[np.argsort(of_leader, kind="stable")]
-        divided += [part for part in np.split(by_leader, ends[:-1]) if len(part)]
-    return divided
+    return [_split(members, np.concatenate(labels)) for members, labels in zip(sets, found, strict=True)]
+
+
+def _split(members: NDArray[np.int32], labels: NDArray[np.intp]) -> list[NDArray[np.int32]]:
+    """Return the members of each label that there is."""
+    by_label = members[np.argsort(labels, kind="stable")]
+    ends = np.cumsum(np.bincount(labels))
+    return [part for part in np.split(by_label, ends[:-1]) if len(part)]
 
 
 def _parts(members: NDArray[np.int32], most: int) -> int:
