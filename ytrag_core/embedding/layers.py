@@ -109,19 +109,18 @@ def build_layers(
     n = len(rows)
     rng = np.random.default_rng(_SEED)
     height = np.floor(-np.log1p(-rng.random(n)) / np.log(M)).astype(np.int32)
-    layers = []
+    layers, near = [], []
     total = sum(int(np.count_nonzero(height >= level)) for level in range(int(height.max()) + 1))
     done = 0
     for level in range(int(height.max()) + 1):
         nodes = np.flatnonzero(height >= level).astype(np.int32)
         step = _report(progress, done, total, n, len(nodes))
-        if level == 0:
-            links, near = _link(rows, 2 * M, rng, workers, step)
-        else:
-            links, _ = _link(rows[nodes], M, rng, workers, step)
+        some, n_links = (rows[nodes], M) if level else (rows, 2 * M)
+        links, nearest = _link(some, n_links, rng, workers, step)
+        near.append(nearest)
         layers.append(Layer(nodes, np.where(links < 0, np.int32(-1), nodes[links])))
         done += len(nodes)
-    return GraphLayers(tuple(layers), near)
+    return GraphLayers(tuple(layers), near[0])
 
 
 def _link(
