@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DIMENSION = 96
 ENTITIES_PER_GROUP = 50
+SPECTRUM = 0.8
 SYLLABLES = (
     "ka",
     "lo",
@@ -47,7 +48,14 @@ SYLLABLES = (
 def planted(n_nodes: int) -> PlantedGraph:
     groups = max(2, n_nodes // ENTITIES_PER_GROUP)
     return plant(
-        Recipe(n_entities=n_nodes, n_groups=groups, edges_per_entity=3.0, likeness=0.3, dimension=DIMENSION)
+        Recipe(
+            n_entities=n_nodes,
+            n_groups=groups,
+            edges_per_entity=3.0,
+            likeness=0.3,
+            dimension=DIMENSION,
+            spectrum=SPECTRUM,
+        )
     )
 
 

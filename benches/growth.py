@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
     from results import Result
 
-__all__ = ["LIMIT", "exponents", "render"]
+__all__ = ["LIMIT", "STAGE", "exponents", "render"]
 
 LIMIT = 1.2
+STAGE = "stage: "
+"""What the operations that are stages of a build begin with."""
 
 
 def exponents(results: Sequence[Result]) -> dict[tuple[str, str], float]:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from growth import LIMIT, exponents
+from growth import LIMIT, STAGE, exponents
 from results import read_run
 
 if TYPE_CHECKING:
@@ -89,13 +89,29 @@ def _times(results: Sequence[Result]) -> str:
 
 
 def _growth(results: Sequence[Result]) -> str:
-    powers = sorted(exponents(results).items(), key=lambda item: -item[1])
-    steep = [(what, power) for what, power in powers if power > LIMIT]
-    text = f"Time grows as size to the power of at most {LIMIT}" if powers else "One size was measured"
+    powers = exponents(results)
+    if not powers:
+        return "One size was measured."
+    stages = {
+        what.removeprefix(STAGE): power for (what, _), power in powers.items() if what.startswith(STAGE)
+    }
+    steep = {
+        f"{what} ({peer})": power
+        for (what, peer), power in powers.items()
+        if power > LIMIT and not what.startswith(STAGE)
+    }
+    sentences = []
+    if stages:
+        sentences.append(f"The time of a build's stages grows as its size to the power of {_powers(stages)}.")
+    rest = f"that of single operations to at most {LIMIT}" if stages else f"Time grows to at most {LIMIT}"
     if steep:
-        named = "; ".join(f"{operation} ({peer}) {power:.2f}" for (operation, peer), power in steep)
-        return f"{text}, except: {named}."
-    return f"{text}."
+        rest += f", except, where the smallest input fits a cache and the largest does not, {_powers(steep)}"
+    return " ".join([*sentences, f"{rest[0].upper()}{rest[1:]}."])
+
+
+def _powers(powers: dict[str, float]) -> str:
+    steepest = sorted(powers.items(), key=lambda item: -item[1])
+    return ", ".join(f"{power:.2f} ({what})" for what, power in steepest)
 
 
 def _memory(peaks: Sequence[dict[str, Any]]) -> str:

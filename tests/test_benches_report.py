@@ -62,9 +62,21 @@ def test_the_table_shows_times_ratios_and_losses(run: Path, tmp_path: Path) -> N
     assert "| sorting | 10,000 nodes | 1 ms | numpy: 4 ms | 4.0× |" in text
     assert "|  | 1,000,000 nodes | 1 s | numpy: 500 ms | **0.50×** |" in text
     assert "| adding | 10,000 nodes | 2 threads: 2 µs (recall 0.970) |  |  |" in text
-    assert "sorting (ytrag) 1.50" in text
+    assert "Time grows to at most 1.2, except, where" in text
+    assert "1.50 (sorting (ytrag))." in text
     assert "| sorting | 10,000 nodes | ytrag | 5 MB | 7 MB |" in text
     assert "we lose: 1 of 3" in text
+
+
+def test_the_stages_of_a_build_are_told_apart() -> None:
+    times = {"stage: tree": 1.0, "stage: walk graph": 0.5, "sorting": 2.0}
+    found = [results.Result(what, 10, "nodes", "ytrag", 1.0, 0.0, 3) for what in times]
+    found += [
+        results.Result(what, 1000, "nodes", "ytrag", 100.0**power, 0.0, 3) for what, power in times.items()
+    ]
+    text = report.render(found, {}, [])
+    assert "to the power of 1.00 (tree), 0.50 (walk graph). That of single operations to at most 1.2" in text
+    assert text.endswith("2.00 (sorting (ytrag)).")
 
 
 def test_a_readme_without_markers_is_left_alone(
