@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import faiss
+import hnswlib
 import numpy as np
 import pytest
 from race import Race
@@ -65,6 +66,14 @@ def faiss_graph(rows: NDArray[np.float16]) -> Any:
     return index
 
 
+def hnswlib_graph(rows: NDArray[np.float16]) -> Any:
+    index: Any = hnswlib.Index(space="ip", dim=DIMENSION)
+    index.init_index(max_elements=len(rows), M=LINKS, ef_construction=EFFORT)
+    index.add_items(rows.astype(np.float32))
+    index.set_ef(EFFORT_OF_SEARCH)
+    return index
+
+
 @lru_cache(maxsize=1)
 def exact_race(n: int) -> Race:
     rows = rows_of(n)
@@ -92,15 +101,16 @@ def test_exact_search(benchmark: BenchmarkFixture, n_nodes: int, peer: str) -> N
 
 @lru_cache(maxsize=1)
 def build_race(n: int) -> Race:
-    """Both build the index that `graph_race` searches."""
+    """Each builds the index that `graph_race` searches, on all cores."""
     rows = rows_of(n)
     race = Race("building a neighbour graph", n, "vectors")
     race.enter("ytrag, two-stage", lambda: VectorIndex.build(rows, exact_below=1))
     race.enter("faiss, HNSW", lambda: faiss_graph(rows))
+    race.enter("hnswlib", lambda: hnswlib_graph(rows))
     return race
 
 
-@pytest.mark.parametrize("peer", ["ytrag, two-stage", "faiss, HNSW"])
+@pytest.mark.parametrize("peer", ["ytrag, two-stage", "faiss, HNSW", "hnswlib"])
 def test_building(benchmark: BenchmarkFixture, n_nodes: int, peer: str, full: bool) -> None:
     if n_nodes > (GRAPH_LIMIT if full else GRAPH_LIMIT - 1):
         pytest.skip("takes a minute; 100,000 vectors with --full, a million not at all")
@@ -112,17 +122,18 @@ def graph_race(n: int) -> Race:
     rows = rows_of(n)
     questions = questions_of(rows)
     built = build_race(n).results
-    ours, theirs = built["ytrag, two-stage"], built["faiss, HNSW"]
+    ours, theirs, third = built["ytrag, two-stage"], built["faiss, HNSW"], built["hnswlib"]
     wanted = faiss_flat(rows).search(questions, K)[1]
     race = Race(f"approximate nearest {K}, {N_QUESTIONS} questions one by one", n, "vectors")
     race.enter("ytrag, two-stage", lambda: one_by_one(lambda q: ours.search(q, K)[0], questions))
     race.enter("faiss, HNSW", lambda: one_by_one(lambda q: theirs.search(q, K)[1], questions))
+    race.enter("hnswlib", lambda: one_by_one(lambda q: third.knn_query(q, K)[0], questions))
     race.recalls = {peer: recall(found, wanted) for peer, found in race.results.items()}
     assert race.recalls["ytrag, two-stage"] >= race.recalls["faiss, HNSW"] - RECALL_SLACK, race.recalls
     return race.start()
 
 
-@pytest.mark.parametrize("peer", ["ytrag, two-stage", "faiss, HNSW"])
+@pytest.mark.parametrize("peer", ["ytrag, two-stage", "faiss, HNSW", "hnswlib"])
 def test_graph_search(benchmark: BenchmarkFixture, n_nodes: int, peer: str, full: bool) -> None:
     if n_nodes > (GRAPH_LIMIT if full else GRAPH_LIMIT - 1):
         pytest.skip("takes a minute; 100,000 vectors with --full, a million not at all")
