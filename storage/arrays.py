@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["ArraySpec", "map_arrays", "write_arrays"]
+__all__ = ["ArraySpec", "map_arrays", "read_metadata", "write_arrays"]
 
 _TYPES: dict[str, pa.DataType] = {
     "int8": pa.int8(),
@@ -61,7 +61,9 @@ class ArraySpec:
     width: int | None = None
 
 
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_arrays(
+    path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
+) -> None:
     """Write named arrays into one Arrow IPC file, uncompressed and flushed to the disk.
 
     C-contiguous arrays are written from where they lie; others are copied once. Folders are made as needed.
@@ -72,6 +74,8 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         The file to write.
     arrays
         1-D or 2-D arrays of int8..int64, uint8..uint64 or float16..float64, each of any length.
+    metadata
+        Words to keep in the file's schema; see `read_metadata`.
 
     Raises
     ------
@@ -82,6 +86,8 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """
     columns = [_column(name, array) for name, array in arrays.items()]
     batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
+    if metadata:
+        batch = batch.replace_schema_metadata(dict(metadata))
     options = pa.ipc.IpcWriteOptions(allow_64bit=True, compression=None)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,6 +144,20 @@ def map_arrays(path: Path, spec: Mapping[str, ArraySpec] | None = None) -> dict[
             raise SnapshotError(f"{path} has no array {name!r}, only {names}: build the snapshot again")
         _check(path, name, arrays[name], wanted)
     return arrays
+
+
+def read_metadata(path: Path) -> dict[str, str]:
+    """Return the words that `write_arrays` kept in a file's schema, empty where it kept none.
+
+    Raises
+    ------
+    SnapshotError
+        If the file is missing, truncated or not of this form.
+    """
+    metadata = _open_batch(path).schema.metadata or {}
+    return {
+        key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in metadata.items()
+    }
 
 
 def _open_batch(path: Path) -> pa.RecordBatch:

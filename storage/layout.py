@@ -19,6 +19,7 @@ __all__ = [
     "LOCK_NAME",
     "META_NAME",
     "SNAPSHOTS_NAME",
+    "VECTORS_NAME",
     "check_buildable",
     "live_name",
     "partial_name",
@@ -34,6 +35,7 @@ LOCK_NAME = ".lock"
 HOLDER_NAME = ".writer"
 META_NAME = "meta.sqlite"
 SNAPSHOTS_NAME = "snapshots"
+VECTORS_NAME = "vectors"
 
 _LOCK_ONLY = frozenset({LOCK_NAME, HOLDER_NAME})
 _UNFINISHED = _LOCK_ONLY | {
@@ -42,6 +44,7 @@ _UNFINISHED = _LOCK_ONLY | {
     f"{META_NAME}-shm",
     f"{META_NAME}-journal",
     SNAPSHOTS_NAME,
+    VECTORS_NAME,
     f"{CURRENT_NAME}.tmp",
 }
 _NAME = re.compile(r"[0-9]{6,12}")

@@ -77,6 +77,17 @@ class Snapshot:
                 name = newer
 
     @classmethod
+    def open_number(cls, root: Path, number: int) -> Snapshot:
+        """Open a snapshot that is not the live one; its files' sizes are checked.
+
+        Raises
+        ------
+        SnapshotError
+            If it is not there, or damaged.
+        """
+        return cls._open_named(root, layout.snapshot_name(number), "size")
+
+    @classmethod
     def _open_named(cls, root: Path, name: str, verify: Verify) -> Snapshot:
         folder = root / layout.SNAPSHOTS_NAME / name
         if not folder.is_dir() or folder.is_symlink():

@@ -133,6 +133,16 @@ class SnapshotWriter:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise SnapshotError(write_failure(self.root, error)) from error
 
+    def older(self) -> list[Snapshot]:
+        """Return the whole snapshots before the live one that are still there, the newest first."""
+        live = 0 if self.previous is None else self.previous.number
+        found = []
+        for number in reversed(layout.snapshot_numbers(self.root)):
+            if number < live:
+                with suppress(SnapshotError):
+                    found.append(Snapshot.open_number(self.root, number))
+        return found
+
     def commit(
         self,
         *,

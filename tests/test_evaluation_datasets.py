@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ytrag_core.errors import ConfigError
-from ytrag_core.evaluation.datasets import Question, read_questions
+from ytrag_core.evaluation.datasets import Question, read_question_file, read_questions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
         (['{"question": "ok"}', "{"], r"q\.jsonl:2: not valid JSON"),
         (['{"question": "ok"}', "[1]"], r"q\.jsonl:2: .*array"),
         (['{"question": "ok", "score": NaN}'], r"q\.jsonl:1: .*NaN"),
-        (['{"question": "  "}'], r"q\.jsonl:1: `question`"),
+        (['{"question": 3}'], r"q\.jsonl:1: `question`.*3 arrived"),
+        (['{"question": "  "}'], "holds no question"),
         (['{"id": "1"}'], r"q\.jsonl:1: `question`.*nothing arrived"),
         (['{"id": [1], "question": "x"}'], r"q\.jsonl:1: `id`"),
         (
@@ -65,6 +66,15 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
 def test_a_bad_line_is_named(tmp_path: Path, lines: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read_questions(write(tmp_path / "q.jsonl", *lines))
+
+
+def test_an_empty_question_is_set_aside_and_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.jsonl", '{"id": 1, "question": ""}', '{"id": 2, "question": "Who?"}')
+    questions, problems = read_question_file(path)
+    assert [question.id for question in questions] == ["2"]
+    assert [(problem.source.endswith("q.jsonl:1"), problem.reason) for problem in problems] == [
+        (True, "its question is empty")
+    ]
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_the_report_counts_what_the_tables_hold(twice: tuple[Path, list[BuildRep
     assert list(report.problems) == []
     json_form = report.to_json()
     assert set(json_form) == {
-        *("snapshot", "counts", "encoded_strings", "reused_strings", "stages", "problems")
+        *("snapshot", "counts", "encoded_strings", "reused_strings", "stages", "problems", "notes")
     }
     assert set(json_form["counts"]) == {
         *("documents", "chunks", "entities", "attributes", "relations", "triples", "communities")

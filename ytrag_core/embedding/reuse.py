@@ -1,4 +1,4 @@
-"""Vectors of unique strings, taken from an earlier build where it had the same strings."""
+"""Vectors of unique strings, each encoded once: hashes, known rows, and blocks of those that are missing."""
 
 from __future__ import annotations
 
@@ -8,19 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ytrag_core.embedding.windows import TokenLimit, cut_windows, too_long
 from ytrag_core.errors import GraphFormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
 
-__all__ = ["KnownVectors", "encode_unique", "text_hashes"]
+__all__ = ["KnownVectors", "UniqueTexts", "encode_missing", "text_hashes", "token_limit"]
 
-_BLOCK = 65_536
+_ROWS = 65_536
+_COPIED_ROWS = 2048
+"""Their vectors stay in the second-level cache on the way."""
+
+_BLOCK_TOKENS = 65_536
+"""About five seconds of work for two cores: what a build that dies loses at the most."""
+
+_TOKEN_CHARACTERS = 4
 _HASH_BYTES = 16
+_MEAN = "mean of windows\0"
 
 
 def text_hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
@@ -37,57 +46,76 @@ def text_hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
         (n_texts, 2) uint64: BLAKE2b of the UTF-8 form, the same on every machine.
     """
     digests = b"".join(
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
-        for text in texts
+        [
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
+            for text in texts
+        ]
     )
     return np.frombuffer(digests, "<u8").reshape(-1, 2).astype(np.uint64, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownVectors:
-    """Vectors of strings that are known by their hashes only.
+    """Vectors of strings that are known by their hashes only, left where they lie.
 
     Attributes
     ----------
     hashes
         (m, 2) uint64, unique rows, ascending by first and then second number.
+    source, row
+        (m,) int32 each: the array of `vectors` that has a hash's vector, and its row there.
     vectors
-        (m, d) float16, one row for each hash.
+        Arrays (any, d) float16, possibly memory-mapped.
     """
 
     hashes: NDArray[np.uint64]
-    vectors: NDArray[np.float16]
-
-    def __post_init__(self) -> None:
-        if self.hashes.ndim != 2 or self.hashes.shape[1] != 2 or len(self.hashes) != len(self.vectors):
-            raise GraphFormatError(
-                f"hashes of shape {self.hashes.shape} beside vectors of shape {self.vectors.shape}; "
-                "wanted (m, 2) and (m, d)"
-            )
-        if (self.hashes[1:, 0] < self.hashes[:-1, 0]).any():
-            raise GraphFormatError("hashes of known vectors arrived unsorted; use KnownVectors.from_rows")
+    source: NDArray[np.int32]
+    row: NDArray[np.int32]
+    vectors: tuple[NDArray[np.float16], ...]
 
     @classmethod
-    def from_rows(cls, hashes: NDArray[np.uint64], vectors: NDArray[np.float16]) -> KnownVectors:
-        """Make it from rows in any order.
+    def merge(cls, parts: Sequence[tuple[NDArray[np.uint64], NDArray[np.float16]]]) -> KnownVectors:
+        """Make it from arrays of rows; none of the vectors is read or copied.
 
         Parameters
         ----------
-        hashes
-            (m, 2) uint64, unique rows.
-        vectors
-            (m, d) float16.
+        parts
+            (n, 2) uint64 hashes and (n, d) float16 vectors beside them, in any order, repeats allowed: the
+            first counts.
 
         Returns
         -------
         KnownVectors
-            The same rows, sorted.
+            Sources are numbered as `parts` are.
+
+        Raises
+        ------
+        GraphFormatError
+            If hashes and vectors do not fit each other.
         """
-        order = np.lexsort((hashes[:, 1], hashes[:, 0]))
-        return cls(hashes[order], vectors[order])
+        for hashes, vectors in parts:
+            if hashes.ndim != 2 or hashes.shape[1] != 2 or len(hashes) != len(vectors):
+                raise GraphFormatError(
+                    f"hashes of shape {hashes.shape} beside vectors of shape {vectors.shape}; "
+                    "wanted (m, 2) and (m, d)"
+                )
+        sizes = [len(hashes) for hashes, _ in parts]
+        both = np.concatenate([np.empty((0, 2), np.uint64), *(hashes for hashes, _ in parts)])
+        order = np.lexsort((both[:, 1], both[:, 0]))
+        both = both[order]
+        first = np.ones(len(order), bool)
+        first[1:] = (both[1:] != both[:-1]).any(axis=1)
+        kept = order[first]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        source = (np.searchsorted(starts, kept, side="right") - 1).astype(np.int32)
+        row = (kept - starts[source]).astype(np.int32)
+        return cls(both[first], source, row, tuple(vectors for _, vectors in parts))
+
+    def __len__(self) -> int:
+        return len(self.hashes)
 
     def lookup(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the row of each hash.
+        """Return the position of each hash.
 
         Parameters
         ----------
@@ -97,7 +125,7 @@ class KnownVectors:
         Returns
         -------
         ndarray
-            (n,) int64 rows of `vectors`; -1 for an unknown hash.
+            (n,) int64 positions in `hashes` of this; -1 for an unknown hash.
         """
         if len(self.hashes) == 0:
             return np.full(len(hashes), -1, np.int64)
@@ -115,76 +143,163 @@ class KnownVectors:
             active = active[rows[active] < len(first)]
         return found
 
+    def copy_rows(
+        self, positions: NDArray[np.int64], out_vectors: NDArray[np.float16], targets: NDArray[np.int64]
+    ) -> None:
+        """Copy vectors into rows of another array.
 
-def encode_unique(
+        Parameters
+        ----------
+        positions
+            (n,) int64 positions as `lookup` gives them, none negative.
+        out_vectors
+            (any, d) float16, written to.
+        targets
+            (n,) int64 rows of `out_vectors`.
+
+        Raises
+        ------
+        GraphFormatError
+            If the vectors have another width.
+        """
+        for start in range(0, len(positions), _COPIED_ROWS):
+            block, rows = positions[start : start + _COPIED_ROWS], targets[start : start + _COPIED_ROWS]
+            source = self.source[block]
+            for number in np.unique(source).tolist():
+                vectors = self.vectors[number]
+                if vectors.shape[1] != out_vectors.shape[1]:
+                    raise GraphFormatError(
+                        f"known vectors are {vectors.shape[1]} wide, the encoder makes "
+                        f"{out_vectors.shape[1]}: they come from another encoder"
+                    )
+                here = source == number
+                out_vectors[rows[here]] = np.take(vectors, self.row[block[here]], axis=0)
+
+
+def token_limit(encoder: Encoder) -> TokenLimit:
+    """Return what an encoder takes at once."""
+    description = encoder.description
+    return TokenLimit(encoder.tokenizer, description.max_tokens, description.passage_prefix)
+
+
+class UniqueTexts:
+    """Unique strings with their hashes.
+
+    A string beyond the encoder's window has the mean of its windows' vectors, of unit length again, and a
+    hash of its own kind, so that it is never taken for a vector of its beginning.
+
+    Parameters
+    ----------
+    texts
+        Unique strings.
+    limit
+        What the encoder takes.
+
+    Attributes
+    ----------
+    texts
+        The strings.
+    hashes
+        (n_texts, 2) uint64.
+    long
+        Positions of those that are cut into windows.
+    """
+
+    def __init__(self, texts: Sequence[str], limit: TokenLimit) -> None:
+        self.texts = texts
+        self.hashes = text_hashes(texts)
+        positions = too_long(texts, limit)
+        if positions:
+            self.hashes = self.hashes.copy()
+            self.hashes[positions] = text_hashes(_MEAN + texts[position] for position in positions)
+        self.long = frozenset(positions)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def encode_missing(
     encoder: Encoder,
-    texts: Sequence[str],
+    texts: UniqueTexts,
+    missing: NDArray[np.int64],
+    out_vectors: NDArray[np.float16],
     *,
-    known: KnownVectors | None = None,
+    save: Callable[[NDArray[np.uint64], NDArray[np.float16]], object] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[NDArray[np.float16], int, int]:
-    """Encode unique strings, reusing the vectors that are known.
+) -> None:
+    """Encode the strings that no known vector is for, block by block.
+
+    Where blocks end depends on the strings alone, so that a build that is taken up again goes on with the
+    same blocks, and gives the same bits.
 
     Parameters
     ----------
     encoder
-        The encoder; `known` must come from one of the same fingerprint.
+        The encoder.
     texts
-        Unique strings.
-    known
-        Vectors of an earlier build.
+        All strings.
+    missing
+        (n_missing,) int64, ascending, the positions to encode.
+    out_vectors
+        (n_texts, d) float16; the rows of `missing` are written.
+    save
+        Called with hashes and vectors of each block as soon as it is finished.
     progress
         Called with (strings that have a vector, all strings).
-
-    Returns
-    -------
-    vectors
-        (n_texts, d) float16 in the order of `texts`; a known row comes back bit for bit.
-    n_encoded
-        Strings that were encoded now.
-    n_reused
-        Strings whose vectors were known.
-
-    Raises
-    ------
-    GraphFormatError
-        If the known vectors have another width.
     """
-    n = len(texts)
-    vectors = np.empty((n, encoder.dimension), np.float16)
-    missing = np.arange(n)
-    if known is not None and n:
-        if known.vectors.shape[1] != encoder.dimension:
-            raise GraphFormatError(
-                f"known vectors are {known.vectors.shape[1]} wide, the encoder makes {encoder.dimension}: "
-                "they come from another encoder"
-            )
-        missing = _reuse(known, texts, vectors)
-    n_reused = n - len(missing)
-    if progress is not None:
-        progress(n_reused, n)
-    for start in range(0, len(missing), _BLOCK):
-        rows = missing[start : start + _BLOCK]
-        report = _shifted(progress, n_reused + start, n)
-        vectors[rows] = encoder.encode([texts[int(row)] for row in rows], progress=report)
-    return vectors, len(missing), n_reused
+    n, done = len(texts), len(texts) - len(missing)
+    for rows in _blocks(texts, missing):
+        report = _shifted(progress, done, len(rows), n)
+        vectors = _encode_block(encoder, texts, rows, report)
+        out_vectors[rows] = vectors
+        if save is not None:
+            save(texts.hashes[rows], vectors)
+        done += len(rows)
 
 
-def _reuse(known: KnownVectors, texts: Sequence[str], out_vectors: NDArray[np.float16]) -> NDArray[np.int64]:
-    """Fill the rows that are known; return the (n_missing,) int64 others, ascending."""
-    missing = []
-    for start in range(0, len(texts), _BLOCK):
-        found = known.lookup(text_hashes(texts[start : start + _BLOCK]))
-        here = np.flatnonzero(found >= 0)
-        out_vectors[start + here] = known.vectors[found[here]]
-        missing.append(start + np.flatnonzero(found < 0))
-    return np.concatenate(missing)
+def _blocks(texts: UniqueTexts, missing: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Cut positions into runs of about `_BLOCK_TOKENS` tokens, and of `_ROWS` at the most."""
+    positions: list[int] = missing.tolist()
+    work = np.fromiter((_tokens(texts.texts[row]) for row in positions), np.int64, len(positions))
+    total = np.cumsum(work)
+    start = 0
+    while start < len(missing):
+        before = int(total[start - 1]) if start else 0
+        end = int(np.searchsorted(total, before + _BLOCK_TOKENS, side="right"))
+        end = min(max(end, start + 1), start + _ROWS)
+        yield missing[start:end]
+        start = end
+
+
+def _tokens(text: str) -> int:
+    """Return about how many tokens a text has."""
+    return len(text) // _TOKEN_CHARACTERS + 3 if text.isascii() else len(text) + 3
+
+
+def _encode_block(
+    encoder: Encoder,
+    texts: UniqueTexts,
+    rows: NDArray[np.int64],
+    progress: Callable[[int, int], None] | None,
+) -> NDArray[np.float16]:
+    positions: list[int] = rows.tolist()
+    block = [texts.texts[row] for row in positions]
+    if texts.long.isdisjoint(positions):
+        return encoder.encode(block, progress=progress).astype(np.float16)
+    windows = cut_windows(block, token_limit(encoder))
+    vectors = encoder.encode(windows.texts, progress=progress)
+    sums = np.add.reduceat(vectors, windows.indptr[:-1], axis=0)
+    several = np.diff(windows.indptr) > 1
+    norms = np.linalg.norm(sums[several], axis=1, keepdims=True)
+    sums[several] /= np.maximum(norms, np.float32(1e-12))
+    return sums.astype(np.float16)
 
 
 def _shifted(
-    progress: Callable[[int, int], None] | None, offset: int, total: int
+    progress: Callable[[int, int], None] | None, offset: int, n_rows: int, total: int
 ) -> Callable[[int, int], None] | None:
+    """Return progress of one block as progress of all; a block may have more windows than strings."""
     if progress is None:
         return None
     report = progress
-    return lambda done, _: report(offset + done, total)
+    return lambda done, windows: report(offset + done * n_rows // max(windows, 1), total)

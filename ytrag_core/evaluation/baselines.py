@@ -8,7 +8,6 @@ import numpy as np
 
 from ytrag_core.errors import ConfigError
 from ytrag_core.kernels.csr import walk_csr
-from ytrag_core.kernels.half_dot import half_dot
 from ytrag_core.kernels.ppr import ppr_power
 from ytrag_core.kernels.topk import top_k
 from ytrag_core.retrieval.triples import triple_scores
@@ -39,8 +38,7 @@ def _ids(view: SnapshotView, scores: NDArray[np.float32], k: int) -> list[str]:
 
 def _dense(view: SnapshotView, encoder: Encoder) -> Ranker:
     """Rank by the cosine of question and passage."""
-    bits = view.chunk_index.vectors.view(np.uint16)
-    return lambda question, k: _ids(view, half_dot(bits, encoder.encode_query(question)), k)
+    return lambda question, k: _ids(view, view.chunk_index.scores(encoder.encode_query(question)), k)
 
 
 def _bm25(view: SnapshotView, encoder: Encoder) -> Ranker:
@@ -84,7 +82,7 @@ class _Pagerank:
     def __call__(self, question: str, k: int) -> list[str]:
         view = self._view
         query = self._encoder.encode_query(question)
-        passages = _unit_range(half_dot(view.chunk_index.vectors.view(np.uint16), query))
+        passages = _unit_range(view.chunk_index.scores(query))
         seeds = np.zeros(view.n_nodes + view.n_chunks, np.float32)
         seeds[view.n_nodes :] = _PASSAGE_WEIGHT * passages
         if view.n_triples:

@@ -12,7 +12,7 @@ from ytrag_core.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Question", "read_questions"]
+__all__ = ["Question", "read_question_file", "read_questions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,11 @@ class Question:
 
 
 def read_questions(path: Path) -> list[Question]:
+    """Read a question file as `read_question_file` does, without what it sets aside."""
+    return read_question_file(path)[0]
+
+
+def read_question_file(path: Path) -> tuple[list[Question], list[Problem]]:
     """Read a question file; a bad line is an error, since it would shift every figure.
 
     Parameters
@@ -50,8 +55,10 @@ def read_questions(path: Path) -> list[Question]:
 
     Returns
     -------
-    list of Question
+    questions : list of Question
         In the file's order, at least one.
+    problems : list of Problem
+        Records whose question is empty: nothing can be asked there, and published sets have such.
 
     Raises
     ------
@@ -61,10 +68,15 @@ def read_questions(path: Path) -> list[Question]:
     if not path.is_file():
         raise ConfigError(f"no question file at {path}; a JSON Lines file of questions was wanted")
     questions: list[Question] = []
+    problems: list[Problem] = []
     seen: dict[str, str] = {}
     for record in read_records(path):
         if isinstance(record, Problem):
             raise ConfigError(f"{record.source}: {record.reason}")
+        text = record.fields.get("question")
+        if isinstance(text, str) and not text.strip():
+            problems.append(Problem(record.source, "its question is empty"))
+            continue
         question = _question(record.fields, record.source)
         if question.id in seen:
             raise ConfigError(
@@ -75,13 +87,13 @@ def read_questions(path: Path) -> list[Question]:
         questions.append(question)
     if not questions:
         raise ConfigError(f"{path} holds no question; one JSON object a line was wanted")
-    return questions
+    return questions, problems
 
 
 def _question(fields: Any, source: str) -> Question:
     text = fields.get("question")
-    if not isinstance(text, str) or not text.strip():
-        raise ConfigError(f"{source}: `question` must be a text that is not empty, {_shown(text)} arrived")
+    if not isinstance(text, str):
+        raise ConfigError(f"{source}: `question` must be a text, {_shown(text)} arrived")
     try:
         identity = record_id(fields.get("id"))
     except ValueError as error:

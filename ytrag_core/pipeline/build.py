@@ -13,6 +13,7 @@ from ytrag_core.graph.tables import ENTITIES, GraphTables
 from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
 from ytrag_core.pipeline.vectors import (
+    PassageVectors,
     StringTable,
     TextEncoder,
     TextVectors,
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
     from ytrag_core.config import BuildSettings
     from ytrag_core.documents.model import Problem
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.pipeline.vector_cache import VectorCache
     from ytrag_core.storage.snapshot import SnapshotWriter
     from ytrag_core.tree.model import KnowledgeTree
 
-__all__ = ["COMMUNITIES", "Content", "build_snapshot"]
+__all__ = ["COMMUNITIES", "Content", "build_snapshot", "encoder_entry"]
 
 COMMUNITIES = pa.schema(
     [
@@ -98,7 +100,7 @@ class _Vectors:
     table: StringTable
     strings: TextVectors
     triples: TextVectors | None
-    chunks: TextVectors
+    chunks: PassageVectors
 
 
 def build_snapshot(
@@ -107,6 +109,7 @@ def build_snapshot(
     encoder: Encoder,
     settings: BuildSettings,
     recorder: StageRecorder,
+    cache: VectorCache,
 ) -> BuildReport:
     """Build, write and commit a snapshot.
 
@@ -122,15 +125,17 @@ def build_snapshot(
         Sizes and thresholds.
     recorder
         Times the stages.
+    cache
+        The known vectors.
 
     Returns
     -------
     BuildReport
     """
     graph = content.graph
-    text_encoder = TextEncoder(encoder, writer.previous)
+    text_encoder = TextEncoder(encoder, cache)
+    vectors = _encode(content, text_encoder, settings, recorder)
     passages = content.passages()
-    vectors = _encode(graph, passages, text_encoder, settings, recorder)
     with recorder.stage("vector index", len(vectors.table.texts)):
         index = _write_vectors(writer, vectors, settings, recorder)
     with recorder.stage("tree", graph.n_entities):
@@ -154,17 +159,15 @@ def build_snapshot(
     }
     with recorder.stage("commit", sum(counts.values())):
         _write_tables(writer, content, tree)
+        cache.keep()
         manifest = writer.commit(
             counts=counts,
-            encoder={
-                "name": encoder.description.name,
-                "fingerprint": encoder.fingerprint,
-                "dimension": encoder.dimension,
-            },
+            encoder=encoder_entry(encoder),
             schema_version=content.schema_version,
             settings={**settings.model_dump(mode="json"), "sentences": vectors.triples is not None},
             sources=content.sources,
         )
+        cache.drop()
     return BuildReport(
         manifest.snapshot,
         counts,
@@ -181,13 +184,25 @@ def _path(writer: SnapshotWriter, relative: str) -> Any:
     return path
 
 
+def encoder_entry(encoder: Encoder) -> dict[str, Any]:
+    """Return what the manifest says of an encoder."""
+    folder = encoder.description.folder
+    return {
+        "name": encoder.description.name,
+        "fingerprint": encoder.fingerprint,
+        "dimension": encoder.dimension,
+        "precision": encoder.precision,
+        **({} if folder is None else {"path": str(folder)}),
+    }
+
+
 def _encode(
-    graph: GraphTables,
-    passages: Sequence[str],
+    content: Content,
     text_encoder: TextEncoder,
     settings: BuildSettings,
     recorder: StageRecorder,
 ) -> _Vectors:
+    graph, n_passages = content.graph, content.chunks.num_rows
     table = string_table(graph)
     with recorder.stage("encode names", len(table.texts)):
         strings = text_encoder.encode(table.texts, recorder.callback("encode names"))
@@ -195,8 +210,9 @@ def _encode(
     if 0 < graph.n_triples <= settings.sentence_triples:
         with recorder.stage("encode triples", graph.n_triples):
             triples = text_encoder.encode(triple_sentences(graph), recorder.callback("encode triples"))
-    with recorder.stage("encode passages", len(passages)):
-        chunks = text_encoder.encode(passages, recorder.callback("encode passages"))
+    with recorder.stage("encode passages", n_passages):
+        titles, texts = (content.chunks[name].to_pylist() for name in ("title", "text"))
+        chunks = text_encoder.encode_passages(titles, texts, recorder.callback("encode passages"))
     return _Vectors(table, strings, triples, chunks)
 
 
@@ -249,11 +265,11 @@ def _write_vectors(
             "string_nodes": bearers,
         },
     )
-    rows = {"strings": vectors.strings.vectors}
-    for name, texts in (("triples", vectors.triples), ("chunks", vectors.chunks)):
-        if texts is not None:
-            write_arrays(_path(writer, f"vectors/{name}.arrow"), texts.arrays())
-            rows[name] = texts.vectors
+    write_arrays(_path(writer, layout.CHUNK_VECTORS), vectors.chunks.arrays())
+    rows = {"strings": vectors.strings.vectors, "chunks": vectors.chunks.rows.vectors}
+    if vectors.triples is not None:
+        write_arrays(_path(writer, layout.TRIPLE_VECTORS), vectors.triples.arrays())
+        rows["triples"] = vectors.triples.vectors
     indices = build_indices(rows, recorder.callback("vector index"))
     for name, index in indices.items():
         index.save(writer.path, name)

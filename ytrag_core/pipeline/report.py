@@ -48,6 +48,7 @@ class BuildReport:
     reused_strings: int
     stages: tuple[Stage, ...]
     problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the commands `index` and `import`."""
@@ -66,6 +67,7 @@ class BuildReport:
                 for stage in self.stages
             ],
             "problems": [{"source": problem.source, "reason": problem.reason} for problem in self.problems],
+            "notes": list(self.notes),
         }
 
 

@@ -21,6 +21,7 @@ from ytrag_core.pipeline.records import (
     store_recorded,
     stored_content,
 )
+from ytrag_core.pipeline.vector_cache import VectorCache
 from ytrag_core.schema.load import load_schema
 from ytrag_core.schema.model import GraphSchema
 from ytrag_core.storage.snapshot import SnapshotWriter
@@ -45,6 +46,7 @@ def build_from_documents(
     settings: BuildSettings,
     recorder: StageRecorder,
     schema: str | Path | None = None,
+    reuse_vectors: Path | None = None,
 ) -> BuildReport:
     """Add documents to a knowledge base; unchanged ones cost nothing, changed ones are replaced.
 
@@ -53,11 +55,12 @@ def build_from_documents(
     DocumentError
         A path does not exist, or there is not one readable document in the whole knowledge base.
     ConfigError
-        The knowledge base holds an imported graph.
+        The knowledge base holds an imported graph, or it or that of `reuse_vectors` is of another encoder.
     """
     problems: list[Problem] = []
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
+        cache = VectorCache(writer, encoder, reuse_vectors)
         graph_schema = _schema(
             writer, _DEFAULT_SCHEMA if schema is None else schema, replace=schema is not None
         )
@@ -73,7 +76,7 @@ def build_from_documents(
         with recorder.stage("extract") as stage:
             stage.items = extract_missing(writer.meta, recorder)
         content = stored_content(writer, paths, "documents", problems, graph_schema, recorder)
-        return build_snapshot(writer, content, encoder, settings, recorder)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache)
 
 
 def build_from_openie(
@@ -83,6 +86,7 @@ def build_from_openie(
     settings: BuildSettings,
     recorder: StageRecorder,
     schema: str | Path | None = None,
+    reuse_vectors: Path | None = None,
 ) -> BuildReport:
     """Add passages with recorded triples to a knowledge base; chunk ids are the passage ids.
 
@@ -91,15 +95,16 @@ def build_from_openie(
     DocumentError
         The folder is not of the form that `import openie` takes, or holds no usable passage.
     ConfigError
-        The knowledge base holds an imported graph.
+        The knowledge base holds an imported graph, or it or that of `reuse_vectors` is of another encoder.
     """
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
+        cache = VectorCache(writer, encoder, reuse_vectors)
         graph_schema = _schema(writer, schema, replace=schema is not None)
         with recorder.stage("read") as stage:
             stage.items, problems = _store_openie(writer, folder)
         content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder)
-        return build_snapshot(writer, content, encoder, settings, recorder)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache)
 
 
 def _store_openie(writer: SnapshotWriter, folder: Path) -> tuple[int, list[Problem]]:
@@ -121,6 +126,7 @@ def build_from_edges(
     recorder: StageRecorder,
     *,
     replace: bool = False,
+    reuse_vectors: Path | None = None,
 ) -> BuildReport:
     """Import a graph of nodes and edges.
 
@@ -129,10 +135,12 @@ def build_from_edges(
     GraphFormatError
         The files are not of the form that `import edges` takes.
     ConfigError
-        The knowledge base holds documents, or another graph and `replace` is False.
+        The knowledge base holds documents, or another graph and `replace` is False; or it or that of
+        `reuse_vectors` is of another encoder.
     """
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "edges")
+        cache = VectorCache(writer, encoder, reuse_vectors)
         with recorder.stage("read") as stage:
             source = read_edges(folder)
             stage.items = source.graph.n_triples
@@ -148,7 +156,7 @@ def build_from_edges(
         content = Content(
             source.graph, DOCUMENTS.empty_table(), CHUNKS.empty_table(), [origin], source.problems
         )
-        return build_snapshot(writer, content, encoder, settings, recorder)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache)
 
 
 def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:

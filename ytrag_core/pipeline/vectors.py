@@ -1,11 +1,10 @@
-"""Unique strings of a graph to vectors, reusing those of the snapshot before."""
+"""Unique strings of a graph to vectors, reusing those that are known."""
 
 # pyarrow.compute makes its functions when it is imported, where pyright cannot see them.
 # pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ytrag_core.embedding.reuse import KnownVectors, encode_unique, text_hashes
-from ytrag_core.errors import SnapshotError
+from ytrag_core.embedding.reuse import KnownVectors, UniqueTexts, encode_missing, token_limit
+from ytrag_core.embedding.windows import cut_windows
 from ytrag_core.graph.dictionary import DictionaryEncoder
 from ytrag_core.graph.normalise import relation_text
 from ytrag_core.retrieval import layout
@@ -25,12 +24,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.embedding.windows import Windows
     from ytrag_core.graph.tables import GraphTables
-    from ytrag_core.storage.snapshot import Snapshot
+    from ytrag_core.pipeline.vector_cache import VectorCache
 
-__all__ = ["StringTable", "TextEncoder", "TextVectors", "string_table", "triple_sentences"]
-
-_LOG = logging.getLogger(__name__)
+__all__ = [
+    "PassageVectors",
+    "StringTable",
+    "TextEncoder",
+    "TextVectors",
+    "string_table",
+    "triple_sentences",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +104,31 @@ class TextVectors:
         return {"vectors": self.vectors, "hashes": self.hashes}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageVectors:
+    """Rows of the windows of passages.
+
+    Attributes
+    ----------
+    rows
+        One for each window, passage after passage.
+    windows
+        Which passage each is of, and which of its characters it holds.
+    """
+
+    rows: TextVectors
+    windows: Windows
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return the arrays of `vectors/chunks.arrow`."""
+        return {
+            **self.rows.arrays(),
+            "window_chunk": self.windows.owners(),
+            "window_start": np.ascontiguousarray(self.windows.offsets[:, 0]),
+            "window_end": np.ascontiguousarray(self.windows.offsets[:, 1]),
+        }
+
+
 class TextEncoder:
     """Encodes texts once each; counts what was encoded and what was reused.
 
@@ -106,50 +136,60 @@ class TextEncoder:
     ----------
     encoder
         The encoder.
-    previous
-        The snapshot before, whose vectors are reused if the same encoder made them.
+    cache
+        Vectors that are known already, and where those that are made are saved; None for neither.
     """
 
-    def __init__(self, encoder: Encoder, previous: Snapshot | None) -> None:
+    def __init__(self, encoder: Encoder, cache: VectorCache | None = None) -> None:
         self._encoder = encoder
-        self._known = _known_vectors(encoder, previous)
+        self._cache = cache
+        self._limit = token_limit(encoder)
+        self._made: list[tuple[NDArray[np.uint64], NDArray[np.float16]]] = []
         self.n_encoded = 0
         self.n_reused = 0
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> TextVectors:
         """Return the rows of texts, repeats allowed."""
-        unique = list(dict.fromkeys(texts))
-        vectors, n_encoded, n_reused = encode_unique(
-            self._encoder, unique, known=self._known, progress=progress
-        )
-        self.n_encoded += n_encoded
-        self.n_reused += n_reused
-        hashes = text_hashes(unique)
-        if len(unique) == len(texts):
-            return TextVectors(vectors, hashes)
-        row_of = dict(zip(unique, range(len(unique)), strict=True))
+        strings = list(dict.fromkeys(texts))
+        unique = UniqueTexts(strings, self._limit)
+        vectors = np.empty((len(strings), self._encoder.dimension), np.float16)
+        missing = self._reuse(unique, vectors)
+        self.n_encoded += len(missing)
+        self.n_reused += len(strings) - len(missing)
+        if progress is not None:
+            progress(len(strings) - len(missing), len(strings))
+        save = None if self._cache is None else self._cache.save
+        encode_missing(self._encoder, unique, missing, vectors, save=save, progress=progress)
+        if len(missing):
+            self._made.append((unique.hashes, vectors))
+        if len(strings) == len(texts):
+            return TextVectors(vectors, unique.hashes)
+        row_of = dict(zip(strings, range(len(strings)), strict=True))
         rows = np.fromiter(map(row_of.__getitem__, texts), np.int64, len(texts))
-        return TextVectors(vectors[rows], hashes[rows])
+        return TextVectors(vectors[rows], unique.hashes[rows])
 
+    def encode_passages(
+        self,
+        titles: Sequence[str],
+        texts: Sequence[str],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> PassageVectors:
+        """Return the rows of passages, several for one that is longer than the encoder's window."""
+        windows = cut_windows(texts, self._limit, [layout.passage_text(title, "") for title in titles])
+        return PassageVectors(self.encode(windows.texts, progress), windows)
 
-def _known_vectors(encoder: Encoder, previous: Snapshot | None) -> KnownVectors | None:
-    """Return the vectors of the snapshot before, or None where they cannot be used."""
-    if previous is None or previous.manifest.encoder.get("fingerprint") != encoder.fingerprint:
-        return None
-    parts = []
-    for path in (layout.STRING_VECTORS, layout.TRIPLE_VECTORS, layout.CHUNK_VECTORS):
-        if path in previous.manifest.files:
-            try:
-                previous.check_sums([path])
-                arrays = previous.arrays(path)
-                parts.append((arrays["hashes"], arrays["vectors"]))
-            except (SnapshotError, KeyError) as error:
-                _LOG.warning("vectors of %s are not reused: %s", path, error)
-    if not parts:
-        return None
-    hashes, vectors = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-    order = np.lexsort((hashes[:, 1], hashes[:, 0]))
-    ordered = hashes[order]
-    first = np.ones(len(order), bool)
-    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    return KnownVectors(ordered[first], vectors[order[first]])
+    def _reuse(self, unique: UniqueTexts, out_vectors: NDArray[np.float16]) -> NDArray[np.int64]:
+        """Fill the rows that are known; return the (n_missing,) positions of the others, ascending."""
+        missing = np.arange(len(unique))
+        if self._cache is not None:
+            known, found = self._cache.known, self._cache.lookup(unique.hashes)
+            here = np.flatnonzero(found >= 0)
+            known.copy_rows(found[here], out_vectors, here)
+            missing = np.flatnonzero(found < 0)
+        if self._made and len(missing):
+            known = KnownVectors.merge(self._made)
+            found = known.lookup(unique.hashes[missing])
+            here = np.flatnonzero(found >= 0)
+            known.copy_rows(found[here], out_vectors, missing[here])
+            missing = missing[found < 0]
+        return missing

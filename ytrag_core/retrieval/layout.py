@@ -19,6 +19,7 @@ __all__ = [
     "string_spec",
     "triple_text",
     "vector_spec",
+    "window_spec",
 ]
 
 GRAPH = "graph.arrow"
@@ -74,7 +75,7 @@ def graph_spec(n_nodes: int, n_triples: int, n_chunks: int, n_communities: int) 
     return spec
 
 
-def vector_spec(n_rows: int, dimension: int) -> dict[str, ArraySpec]:
+def vector_spec(n_rows: int | None, dimension: int) -> dict[str, ArraySpec]:
     """Return what every vector file has: float16 rows; those of texts have `hashes` beside them."""
     return {"vectors": ArraySpec(np.dtype(np.float16), 2, length=n_rows, width=dimension)}
 
@@ -89,3 +90,13 @@ def string_spec(n_nodes: int, n_relations: int, dimension: int) -> dict[str, Arr
         "string_nodes_indptr": _ints(np.int64),
         "string_nodes": _ints(np.int32, n_nodes),
     }
+
+
+def window_spec(n_windows: int) -> dict[str, ArraySpec]:
+    """Return what `vectors/chunks.arrow` has beside its rows, one for each window of a passage.
+
+    `window_chunk` is the passage of a window, ascending; `window_start` and `window_end` are the characters
+    of the passage's text that it holds. Knowledge bases of earlier versions have none of them: there a
+    passage is one window.
+    """
+    return {name: _ints(np.int32, n_windows) for name in ("window_chunk", "window_start", "window_end")}

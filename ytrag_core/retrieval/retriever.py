@@ -14,7 +14,6 @@ import numpy as np
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
 from ytrag_core.kernels.gather import gather_rows
-from ytrag_core.kernels.half_dot import half_dot
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
@@ -226,8 +225,7 @@ class _Run:
             self._graph_chunks(n_candidates)
             candidates = np.unique(np.concatenate([chunks.rows for chunks in found.values()]))
             if "dense" in found:
-                bits = view.chunk_index.vectors.view(np.uint16)[candidates]
-                rescored["dense"] = half_dot(bits, self._query.question)
+                rescored["dense"] = view.chunk_index.scores(self._query.question, candidates)
             if "bm25" in found:
                 rescored["bm25"] = bm25[candidates]
             if walked is not None:
@@ -240,8 +238,7 @@ class _Run:
         bm25 = np.empty(0, np.float32)
         if self._wanted & {"ppr", "dense"}:
             with self._clock.stage("dense"):
-                rows, scores = view.chunk_index.search(self._query.question, n_candidates)
-                texts["dense"] = RouteChunks(rows[0], scores[0])
+                texts["dense"] = RouteChunks(*view.chunk_index.search(self._query.question, n_candidates))
         if self._wanted & {"ppr", "bm25"}:
             with self._clock.stage("bm25"):
                 bm25 = view.lexical.scores(self._question)

@@ -17,6 +17,7 @@ from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
 from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
+from ytrag_core.retrieval.passages import PassageIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,11 +169,15 @@ class SnapshotView:
         return VectorIndex.load(self.snapshot.path, "triples", vectors)
 
     @cached_property
-    def chunk_index(self) -> VectorIndex:
-        """Index over passages."""
-        return VectorIndex.load(
-            self.snapshot.path, "chunks", self._vectors(layout.CHUNK_VECTORS, self.n_chunks)
-        )
+    def chunk_index(self) -> PassageIndex:
+        """Index over passages, by their windows."""
+        arrays = self.snapshot.arrays(layout.CHUNK_VECTORS, layout.vector_spec(None, self.dimension))
+        vectors, owners = arrays["vectors"], None
+        if "window_chunk" in arrays:
+            arrays = self.snapshot.arrays(layout.CHUNK_VECTORS, layout.window_spec(len(vectors)))
+            owners = arrays["window_chunk"]
+        index = VectorIndex.load(self.snapshot.path, "chunks", vectors)
+        return PassageIndex(index, owners, self.n_chunks)
 
     @cached_property
     def community_index(self) -> VectorIndex:

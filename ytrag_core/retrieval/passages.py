@@ -1,0 +1,112 @@
+"""Passages by meaning: a passage is as near to a question as the nearest of its windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ytrag_core.errors import SnapshotError
+from ytrag_core.kernels.gather import gather_rows
+from ytrag_core.kernels.half_dot import half_dot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ytrag_core.embedding.index import VectorIndex
+
+__all__ = ["PassageIndex"]
+
+
+class PassageIndex:
+    """Scores of passages over the vectors of their windows.
+
+    Parameters
+    ----------
+    index
+        Index over windows.
+    window_chunk
+        (n_windows,) int32, the passage of each window, ascending; None where every passage is one window.
+    n_chunks
+        Number of passages.
+
+    Raises
+    ------
+    SnapshotError
+        If a passage has no window, or there are windows of none.
+    """
+
+    def __init__(self, index: VectorIndex, window_chunk: NDArray[np.int32] | None, n_chunks: int) -> None:
+        n_windows = len(index.vectors)
+        owners = np.arange(n_windows, dtype=np.int32) if window_chunk is None else window_chunk
+        indptr = np.searchsorted(owners, np.arange(n_chunks + 1)).astype(np.int64)
+        ordered = len(owners) == n_windows == indptr[-1] and bool((owners[1:] >= owners[:-1]).all())
+        if not ordered or bool((np.diff(indptr) < 1).any()):
+            raise SnapshotError(
+                f"{n_windows} windows do not belong to {n_chunks} passages as they should: build the "
+                "knowledge base again"
+            )
+        self._index = index
+        self._bits: NDArray[np.uint16] = index.vectors.view(np.uint16)
+        self._owners = owners
+        self._indptr = indptr
+        self._one_each = n_windows == n_chunks
+
+    def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the nearest passages of a question.
+
+        Parameters
+        ----------
+        query
+            (d,) float32, unit-norm.
+        k
+            How many passages.
+
+        Returns
+        -------
+        rows
+            (min(k, n_chunks),) int32, best first; of equal scores the lower row first.
+        scores
+            float32 cosines of each passage's best window.
+        """
+        wanted, n_windows = k, len(self._owners)
+        while True:
+            ids, scores = self._index.search(query, wanted)
+            if self._one_each:
+                return ids[0], scores[0]
+            rows, first = np.unique(self._owners[ids[0]], return_index=True)
+            if len(rows) >= min(k, len(self._indptr) - 1) or wanted >= n_windows:
+                best = scores[0][first]
+                order = np.lexsort((rows, -best))[:k]
+                return rows[order].astype(np.int32), best[order]
+            wanted = min(2 * wanted, n_windows)
+
+    def scores(
+        self, query: NDArray[np.float32], rows: NDArray[np.int32] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the cosine of each passage's best window.
+
+        Parameters
+        ----------
+        query
+            (d,) float32, unit-norm.
+        rows
+            (n,) int32 passages; all by default.
+
+        Returns
+        -------
+        ndarray
+            (n,) float32.
+        """
+        if rows is None:
+            of_windows, starts = half_dot(self._bits, query), self._indptr[:-1]
+        elif self._one_each:
+            return half_dot(self._bits[rows], query)
+        else:
+            positions, owner = gather_rows(self._indptr, rows, 0)
+            of_windows = half_dot(self._bits[positions], query)
+            starts = np.searchsorted(owner, np.arange(len(rows)))
+        if self._one_each or not len(starts):
+            return of_windows
+        best: NDArray[np.float32] = np.maximum.reduceat(of_windows, starts)
+        return best
