@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from tests.test_agent_answer import APTIDON, DAMERJOG, NOTHING, OTHER, QUESTION, Scripted, evidence
 from ytrag_core import errors
 from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
-from ytrag_core.console import ErrorBoundary, emit_json, printable, progress_bars
+from ytrag_core.console import ErrorBoundary, Pace, emit_json, printable, progress_bars
 from ytrag_core.documents.model import Problem
 from ytrag_core.pipeline.report import BuildReport, Stage
 from ytrag_core.rendering import show_answer, show_evidence
@@ -120,6 +120,34 @@ def test_plain_stages_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1,000" in lines[0]
     assert "\x1b" not in stream.getvalue()
     assert "\r" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "n_left", "rate", "left"),
+    [
+        (0, 9.0, 50, "", ""),
+        (5, 1.0, 50, "5.0/s", ""),
+        (4000, 4.0, 31_400, "1,000/s", "31 s left"),
+        (4000, 4.0, 1_000_000, "1,000/s", "16 min left"),
+        (4000, 4.0, 9_000_000, "1,000/s", "2 h 30 min left"),
+        (4000, 4.0, 0, "1,000/s", ""),
+    ],
+)
+def test_a_pace_tells_the_rate_and_what_is_left(
+    done: int, seconds: float, n_left: int, rate: str, left: str
+) -> None:
+    pace = Pace(done, seconds)
+    assert (pace.rate(), pace.left(n_left)) == (rate, left)
+
+
+def test_what_was_done_before_is_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, clock = io.StringIO(), iter([0.0, 10.0])
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("ytrag_core.console.time.perf_counter", lambda: next(clock))
+    with progress_bars() as progress:
+        progress("encode names", 900, 1000)
+        progress("encode names", 1000, 1000)
+    assert "(10/s)" in stream.getvalue()
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -236,6 +236,25 @@ def test_demo_as_json_can_be_kept(tmp_path: Path, encoder: Encoder) -> None:
     assert here("info", "--kb", str(home), "--json").json()["snapshot"] == demo["build"]["snapshot"]
 
 
+def test_a_chinese_corpus_gets_a_proposal_unless_an_encoder_was_named(
+    tmp_path: Path, encoder: Encoder
+) -> None:
+    (tmp_path / "note.txt").write_text("故宫位于北京。北京是中国的首都。", "utf-8")
+    arguments = ["index", str(tmp_path / "note.txt"), "--kb"]
+    shown = here(*arguments, str(tmp_path / "kb"))
+    assert shown.code == 0, shown.stderr
+    (told,) = [line for line in shown.stderr.splitlines() if "multilingual-e5-small" in line]
+    assert told.startswith("ytrag: 100% of the texts are not in Latin letters, and all-MiniLM-L6-v2 reads")
+    assert "multilingual-e5-small" not in shown.stdout
+    (noted,) = here(*arguments, str(tmp_path / "kb"), "--json").json()["notes"]
+    assert f"ytrag: {noted}" == told
+    named = here(*arguments, str(tmp_path / "named"), "--encoder", "all-MiniLM-L6-v2", "--precision", "fp32")
+    assert "multilingual-e5-small" not in named.stderr
+    other = here(*arguments, str(tmp_path / "named"), "--precision", "int8")
+    assert (other.code, other.stdout) == (2, "")
+    assert "ytrag reembed" in other.stderr
+
+
 def test_a_terminal_gets_bars_and_colours(tmp_path: Path, encoder: Encoder) -> None:
     (tmp_path / "note.txt").write_text("Ada Lovelace was born in London. She wrote about engines.", "utf-8")
     ours, theirs = pty.openpty()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COMMANDS = [
     "demo", "index", "import", "import openie", "import edges", "retrieve", "ask", "eval", "eval retrieval",
-    "info", "warmup",
+    "info", "reembed", "warmup", "models", "models list", "models fetch", "models verify", "models convert",
 ]  # fmt: skip
 LLM_NAMES = ("YTRAG_LLM_BASE_URL", "YTRAG_LLM_MODEL", "YTRAG_LLM_API_KEY")
 
@@ -65,6 +65,9 @@ def test_version() -> None:
         ["retrieve", "Who?", "--kb", "kb", "--top-k", "many"],
         ["ask", "Who?", "--kb", "kb", "--mode", "shut"],
         ["index", "a.txt", "--kb", "kb", "--extractor", "magic"],
+        ["index", "a.txt", "--kb", "kb", "--precision", "fp16"],
+        ["models", "fetch", "--precision", "half"],
+        ["models", "convert"],
         ["eval", "retrieval", "--kb", "kb"],
         ["info"],
         ["info", "--kb", "kb", "--no-such-option"],
@@ -86,6 +89,8 @@ def test_usage_errors_end_with_2_and_say_nothing_on_stdout(arguments: list[str])
         (["eval", "retrieval", "--kb", "kb", "--questions", "q.jsonl", "--top-k", ""], "--top-k wants"),
         (["eval", "retrieval", "--kb", "kb", "--questions", "none.jsonl"], "no question file"),
         (["index", "a.txt", "--kb", "kb", "--extractor", "llm"], "--extractor auto or offline"),
+        (["index", "a.txt", "--kb", "kb", "--encoder", "huge"], "encoder 'huge' is not known"),
+        (["models", "fetch", "huge"], "'huge' is not built in: choose from all-MiniLM-L6-v2"),
     ],
 )
 @pytest.mark.parametrize("as_json", [False, True])

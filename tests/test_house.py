@@ -18,6 +18,7 @@ from tests.house import PACKAGE, REPOSITORY, Module, imports, modules
 STOREYS = (
     ("errors",),
     ("config", "schemas"),
+    ("workers",),
     ("kernels",),
     ("storage",),
     ("documents", "schema", "embedding"),
@@ -33,7 +34,17 @@ STOREYS = (
     ("cli",),
 )
 # Modules that are the command line together.
-COMMAND_LINE = {"cli", "console", "demo", "environment", "rendering", "reports", "__main__"}
+COMMAND_LINE = {
+    "cli",
+    "cli_models",
+    "cli_options",
+    "console",
+    "demo",
+    "environment",
+    "rendering",
+    "reports",
+    "__main__",
+}
 STOREY_OF = {room: storey for storey, rooms in enumerate(STOREYS) for room in rooms}
 
 TOP_LEVEL = {

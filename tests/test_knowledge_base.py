@@ -183,7 +183,9 @@ def test_vectors_of_another_encoder_are_refused_and_not_reused(tmp_path: Path, e
     manifest.write_text(text.replace(encoder.fingerprint, "another:fp32"), encoding="utf-8")
     with pytest.raises(ModelError, match=rf"made by 'another:fp32', the encoder is '{encoder.fingerprint}'"):
         KnowledgeBase.open(root, encoder=encoder)
-    again = KnowledgeBase.build(root, [folder], format="openie", encoder=encoder)
+    with pytest.raises(ConfigError, match="ytrag reembed"):
+        KnowledgeBase.build(root, [folder], format="openie", encoder=encoder)
+    again = KnowledgeBase.reembed(root, encoder=encoder)
     assert (again.encoded_strings, again.reused_strings) == (first.encoded_strings, 0)
     assert (
         KnowledgeBase.open(root, encoder=encoder).retrieve("Where was Ada Stell born?").chunks[0].id == "p0"

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ytrag_core.cli_models import models_app
+from ytrag_core.cli_options import (
+    EncoderOption,
+    Extractor,
+    FolderArgument,
+    JsonOption,
+    Mode,
+    PathsArgument,
+    PrecisionChoice,
+    PrecisionOption,
+    QuestionArgument,
+    ReuseOption,
+    SchemaOption,
+    TopKOption,
+)
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
@@ -17,12 +31,13 @@ from ytrag_core.console import (
     progress_bars,
     stdout_console,
 )
-from ytrag_core.environment import language_model, load_encoder, names_encoder
+from ytrag_core.environment import encoder_place, language_model, load_encoder, open_base
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from ytrag_core.evaluation.datasets import Question
     from ytrag_core.knowledge_base import KnowledgeBase
+    from ytrag_core.pipeline.report import BuildReport
 
 __all__ = ["app", "main"]
 
@@ -48,40 +63,10 @@ eval_app = typer.Typer(
 )
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
+app.add_typer(models_app, name="models")
 
 BuildFormat = Literal["documents", "openie", "edges"]
-
-
-class Mode(StrEnum):
-    """What to do where the evidence does not suffice."""
-
-    OPEN = "open"
-    REJECT = "reject"
-
-
-class Extractor(StrEnum):
-    """Who reads triples out of the text."""
-
-    AUTO = "auto"
-    LLM = "llm"
-    OFFLINE = "offline"
-
-
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-SchemaOption = Annotated[
-    str | None,
-    typer.Option(
-        "--schema",
-        metavar="NAME|FILE",
-        help="Graph schema: general, general_zh or a JSON file.",
-        show_default=False,
-    ),
-]
-TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
-QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
-FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
-PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
 
 
 def main() -> None:
@@ -113,13 +98,15 @@ def demo(
         Path | None,
         typer.Option("--kb", metavar="DIR", help="Keep the knowledge base here.", show_default=False),
     ] = None,
+    encoder: EncoderOption = None,
+    precision: PrecisionOption = PrecisionChoice.AUTO,
     as_json: JsonOption = False,
 ) -> None:
     """Index the built-in sample and ask it a question that needs two passages."""
     from ytrag_core.demo import run_demo, show_demo
 
     with progress_bars() as progress:
-        outcome = run_demo(kb, load_encoder(progress), progress)
+        outcome = run_demo(kb, load_encoder(progress, encoder, precision.value, kb), progress)
     if as_json:
         emit_json(outcome.to_json())
     else:
@@ -134,6 +121,9 @@ def index(
     extractor: Annotated[
         Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
     ] = Extractor.AUTO,
+    encoder: EncoderOption = None,
+    precision: PrecisionOption = PrecisionChoice.AUTO,
+    reuse_vectors: ReuseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Index text: files and folders of .txt, .md and .jsonl ({id?, title?, text} a line)."""
@@ -141,15 +131,21 @@ def index(
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"
         )
-    _build("documents", paths, kb, as_json=as_json, schema=schema)
+    _build("documents", paths, kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
 def import_openie(
-    folder: FolderArgument, kb: KbOption, schema: SchemaOption = None, as_json: JsonOption = False
+    folder: FolderArgument,
+    kb: KbOption,
+    schema: SchemaOption = None,
+    encoder: EncoderOption = None,
+    precision: PrecisionOption = PrecisionChoice.AUTO,
+    reuse_vectors: ReuseOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
-    _build("openie", [folder], kb, as_json=as_json, schema=schema)
+    _build("openie", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
 
 
 @import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
@@ -157,39 +153,78 @@ def import_edges(
     folder: FolderArgument,
     kb: KbOption,
     replace: Annotated[bool, typer.Option("--replace", help="Replace another graph in DIR.")] = False,
+    encoder: EncoderOption = None,
+    precision: PrecisionOption = PrecisionChoice.AUTO,
+    reuse_vectors: ReuseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
-    _build("edges", [folder], kb, as_json=as_json, replace=replace)
+    _build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
 
 
 def _build(
     kind: BuildFormat,
     sources: list[Path],
     kb: Path,
+    encoder: str | None,
+    precision: PrecisionChoice,
+    reuse_vectors: Path | None,
     *,
     as_json: bool,
     schema: str | None = None,
     replace: bool = False,
 ) -> None:
     from ytrag_core.knowledge_base import KnowledgeBase
-    from ytrag_core.reports import show_report
 
     with progress_bars() as progress:
         report = KnowledgeBase.build(
             kb,
             sources,
             format=kind,
-            encoder=load_encoder(progress),
+            encoder=encoder,
+            precision=precision.value,
+            encoder_place=encoder_place(),
             progress=progress,
             schema=schema,
             replace=replace,
+            reuse_vectors=reuse_vectors,
         )
+    _show_build(report, kb, as_json=as_json)
+
+
+def _show_build(report: BuildReport, kb: Path, *, as_json: bool) -> None:
+    from ytrag_core.reports import show_report
+
     if as_json:
         emit_json(report.to_json())
         return
     show_report(stdout_console(), report, kb)
+    for told in report.notes:
+        note(told)
     note(f'ask it something: ytrag ask "..." --kb {kb}')
+
+
+@app.command(epilog="Example: ytrag reembed --kb kb --encoder multilingual-e5-small")
+def reembed(
+    kb: KbOption,
+    encoder: EncoderOption = None,
+    precision: PrecisionOption = PrecisionChoice.AUTO,
+    reuse_vectors: ReuseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Encode everything in a knowledge base with another encoder; nothing is read or extracted again."""
+    from ytrag_core.knowledge_base import KnowledgeBase
+
+    with progress_bars() as progress:
+        report = KnowledgeBase.reembed(
+            kb,
+            encoder=encoder,
+            precision=precision.value,
+            encoder_place=encoder_place(),
+            progress=progress,
+            reuse_vectors=reuse_vectors,
+        )
+    _show_build(report, kb, as_json=as_json)
 
 
 @app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
@@ -207,7 +242,7 @@ def retrieve(
     from ytrag_core.rendering import show_evidence
 
     chosen = _names(routes, "--routes")
-    evidence = _open(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
+    evidence = open_base(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
     if as_json:
         emit_json(evidence.to_json())
     else:
@@ -232,7 +267,7 @@ def ask(
     from ytrag_core.rendering import show_answer
 
     llm = language_model()
-    answer = _open(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
+    answer = open_base(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
     if as_json:
         emit_json(answer.to_json())
     else:
@@ -258,12 +293,15 @@ def eval_retrieval(
     recall@k is the share of a question's supporting passages among the first k, chain@k the share of
     questions with all of them there. A record in several chunks counts as one passage.
     """
-    from ytrag_core.evaluation.datasets import read_questions
+    from ytrag_core.evaluation.datasets import read_question_file
 
     depths = _depths(top_k)
     peers = _names(baselines, "--baselines") or []
-    asked = read_questions(questions)
-    report = _measure(_open(kb), peers, asked, depths)
+    asked, problems = read_question_file(questions)
+    for problem in problems:
+        note(f"{problem.source}: {problem.reason}; it is not asked")
+    report = _measure(open_base(kb), peers, asked, depths)
+    report["problems"] = [{"source": problem.source, "reason": problem.reason} for problem in problems]
     if as_json:
         emit_json(report)
     else:
@@ -300,7 +338,7 @@ def info(kb: KbOption, as_json: JsonOption = False) -> None:
     """Describe a knowledge base: counts, snapshot, encoder, schema version, size."""
     from ytrag_core.reports import show_values
 
-    values = _open(kb).info()
+    values = open_base(kb).info()
     if as_json:
         emit_json(values)
     else:
@@ -319,16 +357,6 @@ def warmup(as_json: JsonOption = False) -> None:
         emit_json(done)
     else:
         show_values(stdout_console(), done)
-
-
-def _open(kb: Path) -> KnowledgeBase:
-    """Open a knowledge base, with the encoder that the environment names, if it does."""
-    from ytrag_core.knowledge_base import KnowledgeBase
-
-    if names_encoder():
-        with progress_bars() as progress:
-            return KnowledgeBase.open(kb, encoder=load_encoder(progress))
-    return KnowledgeBase.open(kb)
 
 
 def _documents_of_chunks(kb: Path) -> dict[str, str]:

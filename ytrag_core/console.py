@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 import warnings
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEBUG",
     "ErrorBoundary",
+    "Pace",
     "emit_json",
     "is_debugging",
     "note",
@@ -56,6 +57,7 @@ _EXIT_FAILURE, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE = 1, 2, 130
 _PIPE_WIDTH = 100
 _MAX_WIDTH = 120
 _REFRESH_SECONDS = 0.05
+_PATIENCE_SECONDS = 2.0
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -112,7 +114,9 @@ def note(text: str) -> None:
 
 @contextlib.contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Yield a `(stage, done, total)` callback that draws one bar a stage, with its rate, on standard error.
+    """Yield a `(stage, done, total)` callback that draws one bar a stage on standard error.
+
+    A bar has its rate and the time that is left; what was done before the first report counts in neither.
 
     Where that is no terminal, a finished stage is one plain line instead.
     """
@@ -124,26 +128,52 @@ def progress_bars() -> Iterator[Progress]:
         stages.close()
 
 
+class Pace(NamedTuple):
+    """What a stage did, and in how many seconds."""
+
+    done: int
+    seconds: float
+
+    def rate(self) -> str:
+        """Return how many a second; nothing while there is too little to tell it from."""
+        if self.done < 2 or self.seconds < _REFRESH_SECONDS:
+            return ""
+        rate = self.done / self.seconds
+        return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
+
+    def left(self, n: int) -> str:
+        """Return how long `n` more will take; nothing in the first seconds."""
+        if self.done < 2 or self.seconds < _PATIENCE_SECONDS or n <= 0:
+            return ""
+        minutes, seconds = divmod(round(self.seconds * n / self.done), 60)
+        hours, minutes = divmod(minutes, 60)
+        if hours:
+            return f"{hours:,} h {minutes} min left"
+        return f"{minutes} min left" if minutes else f"{seconds} s left"
+
+
 class _Stages:
     """Keeps the clock of every stage, and lets through only what is worth showing."""
 
     def __init__(self) -> None:
         self._started: dict[str, float] = {}
+        self._before: dict[str, int] = {}
         self._shown: dict[str, float] = {}
         self._finished: set[str] = set()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         now = time.perf_counter()
         started = self._started.setdefault(stage, now)
+        before = self._before.setdefault(stage, done)
         is_last = total is not None and done >= total
         if stage in self._finished or (not is_last and now - self._shown.get(stage, 0.0) < _REFRESH_SECONDS):
             return
         self._shown[stage] = now
         if is_last:
             self._finished.add(stage)
-        self.show(stage, done, total, now - started)
+        self.show(stage, done, total, Pace(done - before, now - started))
 
-    def show(self, stage: str, done: int, total: int | None, seconds: float) -> None:
+    def show(self, stage: str, done: int, total: int | None, pace: Pace) -> None:
         """Bring a stage on the screen."""
         raise NotImplementedError
 
@@ -152,12 +182,12 @@ class _Stages:
 
 
 class _StageLines(_Stages):
-    def show(self, stage: str, done: int, total: int | None, seconds: float) -> None:
+    def show(self, stage: str, done: int, total: int | None, pace: Pace) -> None:
         if total is None or done < total:
             return
         count = f"{done:,}" if done else ""
-        rate = _rate(done, seconds)
-        line = f"{stage:<22} {count:>12} {seconds:>8.1f} s {f'({rate})' if rate else ''}"
+        rate = pace.rate()
+        line = f"{stage:<22} {count:>12} {pace.seconds:>8.1f} s {f'({rate})' if rate else ''}"
         sys.stderr.write(f"{printable(line).rstrip()}\n")
         sys.stderr.flush()
 
@@ -173,6 +203,7 @@ class _StageBars(_Stages):
             bars.TextColumn("{task.fields[count]:>19}"),
             bars.TextColumn("{task.fields[rate]:>11}", style="dim"),
             bars.TimeElapsedColumn(),
+            bars.TextColumn("{task.fields[left]}", style="dim"),
             console=console,
             redirect_stdout=False,
         )
@@ -181,10 +212,12 @@ class _StageBars(_Stages):
     def close(self) -> None:
         self._progress.stop()
 
-    def show(self, stage: str, done: int, total: int | None, seconds: float) -> None:
+    def show(self, stage: str, done: int, total: int | None, pace: Pace) -> None:
         if stage not in self._tasks:
             self._progress.start()
-            self._tasks[stage] = self._progress.add_task(printable(stage), total=total, count="", rate="")
+            self._tasks[stage] = self._progress.add_task(
+                printable(stage), total=total, count="", rate="", left=""
+            )
         count = f"{done:,}/{total:,}" if total and total != done else f"{done:,}" if done else ""
         is_last = total is not None and done >= total
         self._progress.update(
@@ -192,15 +225,9 @@ class _StageBars(_Stages):
             completed=done or int(is_last),
             total=total or (1 if is_last else total),
             count=count,
-            rate=_rate(done, seconds),
+            rate=pace.rate(),
+            left=pace.left(total - done) if total else "",
         )
-
-
-def _rate(done: int, seconds: float) -> str:
-    if done < 2 or seconds < _REFRESH_SECONDS:
-        return ""
-    rate = done / seconds
-    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
 
 
 class ErrorBoundary(TyperGroup):

@@ -10,25 +10,60 @@ from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from ytrag_core.agent.llm import LanguageModel
+    from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.pipeline.report import Progress
 
-__all__ = ["language_model", "load_encoder", "names_encoder"]
+__all__ = ["encoder_place", "language_model", "load_encoder", "open_base"]
 
 
-def names_encoder() -> bool:
-    """Return whether YTRAG_ENCODER_PATH is set."""
-    return bool(os.environ.get("YTRAG_ENCODER_PATH"))
-
-
-def load_encoder(progress: Progress) -> Encoder:
-    """Return the encoder, from YTRAG_ENCODER_PATH where that is set."""
-    from ytrag_core.embedding.encoder import Encoder
-
+def encoder_place() -> Path | None:
+    """Return the folder or wheel that YTRAG_ENCODER_PATH names; None where it names none."""
     path = os.environ.get("YTRAG_ENCODER_PATH")
-    return Encoder.load(
-        Path(path) if path else None, progress=lambda done, total: progress("prepare encoder", done, total)
+    return Path(path) if path else None
+
+
+def load_encoder(
+    progress: Progress,
+    wanted: str | None = None,
+    precision: WantedPrecision = "auto",
+    kb: Path | None = None,
+) -> Encoder:
+    """Return the encoder that is meant, looking into YTRAG_ENCODER_PATH first.
+
+    Parameters
+    ----------
+    progress
+        Told of its fetching and conversion.
+    wanted
+        A name or a folder; by default that of `kb`, then the one in YTRAG_ENCODER_PATH, then the
+        built-in one.
+    precision
+        `auto`, `fp32` or `int8`.
+    kb
+        A knowledge base that may be there already.
+    """
+    from ytrag_core.embedding.choice import load_encoder as load
+
+    return load(
+        wanted,
+        precision,
+        kb=kb,
+        place=encoder_place(),
+        progress=lambda done, total: progress("prepare encoder", done, total),
     )
+
+
+def open_base(kb: Path) -> KnowledgeBase:
+    """Open a knowledge base with the encoder that made its vectors."""
+    from ytrag_core.console import progress_bars
+    from ytrag_core.embedding.choice import recorded_encoder
+    from ytrag_core.knowledge_base import KnowledgeBase
+
+    recorded_encoder(kb)
+    with progress_bars() as progress:
+        return KnowledgeBase.open(kb, encoder=load_encoder(progress, kb=kb))
 
 
 def language_model() -> LanguageModel | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
 from ytrag_core.config import BuildSettings, RetrievalSettings
+from ytrag_core.embedding.choice import load_encoder
 from ytrag_core.embedding.encoder import Encoder
 from ytrag_core.errors import ConfigError, ModelError, QueryError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.agent.llm import LanguageModel
     from ytrag_core.agent.model import Answer
+    from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.retrieval.model import Evidence
 
 __all__ = ["KnowledgeBase"]
@@ -72,7 +74,7 @@ class KnowledgeBase:
         path
             The knowledge base's directory.
         encoder
-            The encoder; the built-in one by default.
+            The encoder; by default the one that the snapshot names, fetched where it is not at hand.
         settings
             The numbers of retrieval.
 
@@ -85,12 +87,12 @@ class KnowledgeBase:
         """
         root = Path(path)
         snapshot = Snapshot.open(root)
-        encoder = encoder or Encoder.load()
+        encoder = encoder or load_encoder(kb=root)
         made_by = snapshot.manifest.encoder.get("fingerprint")
         if made_by != encoder.fingerprint:
             raise ModelError(
                 f"the vectors of {root} were made by {made_by!r}, the encoder is {encoder.fingerprint!r}; "
-                "open it with that encoder, or build it again"
+                f"open it with that encoder, or encode everything again with `ytrag reembed --kb {root}`"
             )
         view = SnapshotView(snapshot)
         view.check()
@@ -104,10 +106,13 @@ class KnowledgeBase:
         *,
         format: Format = "documents",
         settings: BuildSettings | None = None,
-        encoder: Encoder | None = None,
+        encoder: Encoder | str | Path | None = None,
+        precision: WantedPrecision = "auto",
+        encoder_place: Path | None = None,
         progress: Progress = no_progress,
         schema: str | Path | None = None,
         replace: bool = False,
+        reuse_vectors: str | Path | None = None,
     ) -> BuildReport:
         """Add sources to the knowledge base at `path`, which is made if it is not there.
 
@@ -124,7 +129,14 @@ class KnowledgeBase:
         settings
             Sizes and thresholds.
         encoder
-            The encoder; the built-in one by default.
+            The encoder, its name, or the folder of a user's own; by default the one of the knowledge base
+            that is there, else the built-in one for English, and then the report notes where most texts are
+            in another language.
+        precision
+            Of an encoder that is not loaded yet: `auto` is that of the knowledge base, else the better one
+            for this processor.
+        encoder_place
+            A folder or wheel to look into first for an encoder that is not loaded yet.
         progress
             Told of each stage.
         schema
@@ -132,6 +144,8 @@ class KnowledgeBase:
             `general` for documents.
         replace
             For `edges`: replace another graph.
+        reuse_vectors
+            Another knowledge base of the same encoder; texts that it has too are not encoded.
 
         Returns
         -------
@@ -140,7 +154,9 @@ class KnowledgeBase:
         Raises
         ------
         ConfigError, DocumentError, GraphFormatError, SchemaError
-            The sources cannot be used.
+            The sources cannot be used, or the knowledge base has another encoder.
+        ModelError
+            The encoder cannot be had.
         LockedError
             Another process is writing.
         SnapshotError
@@ -157,14 +173,75 @@ class KnowledgeBase:
             raise ConfigError(f"{len(paths)} sources arrived; {format} takes {wanted}")
         settings = settings or BuildSettings()
         recorder = StageRecorder(progress)
-        encoder = encoder or Encoder.load()
+        borrowed = None if reuse_vectors is None else Path(reuse_vectors)
         if format == "edges" and schema is not None:
             raise ConfigError("a graph schema arrived; edges takes none, its relations are given")
+        loaded = _loaded(encoder, precision, root, encoder_place, progress)
         if format == "openie":
-            return build_from_openie(root, paths[0], encoder, settings, recorder, schema)
-        if format == "edges":
-            return build_from_edges(root, paths[0], encoder, settings, recorder, replace=replace)
-        return build_from_documents(root, paths, encoder, settings, recorder, schema)
+            report = build_from_openie(root, paths[0], loaded, settings, recorder, schema, borrowed)
+        elif format == "edges":
+            report = build_from_edges(
+                root, paths[0], loaded, settings, recorder, replace=replace, reuse_vectors=borrowed
+            )
+        else:
+            report = build_from_documents(root, paths, loaded, settings, recorder, schema, borrowed)
+        return _with_notes(report, root, loaded, propose=encoder is None)
+
+    @classmethod
+    def reembed(
+        cls,
+        path: str | Path,
+        *,
+        encoder: Encoder | str | Path | None = None,
+        precision: WantedPrecision = "auto",
+        encoder_place: Path | None = None,
+        settings: BuildSettings | None = None,
+        progress: Progress = no_progress,
+        reuse_vectors: str | Path | None = None,
+    ) -> BuildReport:
+        """Encode everything in the knowledge base at `path` with another encoder.
+
+        Nothing is read or extracted again. A build that dies is taken up where it was, and leaves the
+        snapshot before readable.
+
+        Parameters
+        ----------
+        path
+            The knowledge base's directory.
+        encoder
+            The encoder from now on, its name, or the folder of a user's own; by default the one it has.
+        precision, encoder_place
+            As for `build`.
+        settings
+            Sizes and thresholds; those of the live snapshot by default.
+        progress
+            Told of each stage.
+        reuse_vectors
+            Another knowledge base of that encoder; texts that it has too are not encoded.
+
+        Returns
+        -------
+        BuildReport
+
+        Raises
+        ------
+        ConfigError
+            The vectors of `reuse_vectors` are of another encoder.
+        ModelError
+            The encoder cannot be had.
+        LockedError
+            Another process is writing.
+        SnapshotError
+            There is no knowledge base, or it is damaged or cannot be written.
+        """
+        from ytrag_core.pipeline.reembed import reembed
+
+        root = Path(path)
+        borrowed = None if reuse_vectors is None else Path(reuse_vectors)
+        Snapshot.open(root, verify="size")
+        loaded = _loaded(encoder, precision, root, encoder_place, progress)
+        report = reembed(root, loaded, settings, StageRecorder(progress), borrowed)
+        return _with_notes(report, root, loaded, propose=False)
 
     def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
         """Return the evidence for a question: triples, passages, communities and paths.
@@ -237,3 +314,36 @@ class KnowledgeBase:
             "bytes": self.view.snapshot.bytes_on_disk(),
             "sources": list(manifest.sources),
         }
+
+
+def _loaded(
+    encoder: Encoder | str | Path | None,
+    precision: WantedPrecision,
+    root: Path,
+    place: Path | None,
+    progress: Progress,
+) -> Encoder:
+    """Return the encoder of a build."""
+    if not isinstance(encoder, Encoder):
+        return load_encoder(
+            encoder,
+            precision,
+            kb=root,
+            place=place,
+            progress=lambda done, total: progress("prepare encoder", done, total),
+        )
+    if precision not in ("auto", encoder.precision):
+        raise ConfigError(
+            f"an encoder loaded as {encoder.precision} arrived, and precision={precision!r}: load it as that"
+        )
+    return encoder
+
+
+def _with_notes(report: BuildReport, root: Path, encoder: Encoder, *, propose: bool) -> BuildReport:
+    """Add what the encoder has to say to a report."""
+    from ytrag_core.pipeline.notes import language_note
+
+    notes = [encoder.note] if encoder.note else []
+    if propose and (proposal := language_note(Snapshot.open(root, verify="size"), encoder.description)):
+        notes.append(proposal)
+    return replace(report, notes=(*report.notes, *notes))

