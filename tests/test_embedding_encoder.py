@@ -23,35 +23,90 @@ if TYPE_CHECKING:
 REFERENCE = Path(__file__).parent / "golden" / "minilm_reference.json"
 
 
+@pytest.fixture(scope="module")
+def fp32() -> Encoder:
+    return Encoder.load(precision="fp32")
+
+
+@pytest.fixture(scope="module")
+def int8() -> Encoder:
+    return Encoder.load(precision="int8")
+
+
+@pytest.fixture(params=["fp32", "int8"])
+def either(request: pytest.FixtureRequest) -> Encoder:
+    chosen: Encoder = request.getfixturevalue(request.param)
+    return chosen
+
+
 def reference() -> tuple[list[str], NDArray[np.float32]]:
     rows: list[dict[str, Any]] = json.loads(REFERENCE.read_text(encoding="utf-8"))["rows"]
     return [row["text"] for row in rows], np.array([row["vector"] for row in rows], np.float32)
 
 
-def test_vectors_agree_with_the_reference(encoder: Encoder) -> None:
+def test_vectors_agree_with_the_reference(fp32: Encoder) -> None:
     texts, wanted = reference()
-    vectors = encoder.encode(texts)
+    vectors = fp32.encode(texts)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     cosines = (vectors * wanted).sum(axis=1) / np.linalg.norm(wanted, axis=1)
     assert cosines.min() >= 0.99999, texts[int(cosines.argmin())]
 
 
-def test_a_query_a_single_text_and_a_batch_agree(encoder: Encoder) -> None:
+def test_vectors_of_integers_are_near_the_reference(int8: Encoder) -> None:
+    texts, wanted = reference()
+    vectors = int8.encode(texts)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    cosines = (vectors * wanted).sum(axis=1) / np.linalg.norm(wanted, axis=1)
+    assert cosines.mean() >= 0.994
+    assert cosines.min() >= 0.97, texts[int(cosines.argmin())]
+
+
+def test_vectors_of_integers_are_near_those_of_floats(
+    fp32: Encoder, int8: Encoder, shared_data: Path
+) -> None:
+    records = (shared_data / "musique_train" / "openie.jsonl").read_text(encoding="utf-8").splitlines()
+    triples = [triple for record in records[:60] for triple in json.loads(record)["triples"]]
+    corpus = (shared_data / "musique_train" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = sorted({" ".join(triple) for triple in triples} | {triple[0] for triple in triples})
+    texts += [json.loads(record)["text"] for record in corpus[:20]]
+    cosines = (fp32.encode(texts) * int8.encode(texts)).sum(axis=1)
+    assert len(texts) > 300
+    assert cosines.mean() >= 0.996
+
+
+def test_precisions_are_never_mixed(fp32: Encoder, int8: Encoder) -> None:
+    assert (fp32.precision, int8.precision) == ("fp32", "int8")
+    assert fp32.fingerprint == "all-MiniLM-L6-v2:fp32-1:4f06c27ced5751ec"
+    assert int8.fingerprint.startswith("all-MiniLM-L6-v2:int8-1:")
+    assert fp32.note is None
+
+
+def test_a_query_a_single_text_and_a_batch_agree(either: Encoder) -> None:
     texts, _ = reference()
-    together = encoder.encode(texts)
+    together = either.encode(texts)
     for text, vector in zip(texts, together, strict=True):
-        np.testing.assert_allclose(encoder.encode([text])[0], vector, atol=2e-6)
-        np.testing.assert_allclose(encoder.encode_query(text), vector, atol=2e-6)
+        assert either.encode([text])[0] @ vector >= 0.99999, text
+        assert either.encode_query(text) @ vector >= 0.99999, text
+        if either.precision == "fp32":
+            np.testing.assert_allclose(either.encode([text])[0], vector, atol=1e-6)
+            np.testing.assert_allclose(either.encode_query(text), vector, atol=1e-6)
 
 
-def test_the_same_texts_give_the_same_bits_with_any_number_of_threads(encoder: Encoder) -> None:
+def test_the_same_texts_give_the_same_bits_with_any_number_of_threads(either: Encoder) -> None:
     texts = [f"{word} number {i}" for i in range(60) for word in ("a river", "the old town in the hills")]
-    first = encoder.encode(texts)
-    other = Encoder.load(n_threads=1)
-    np.testing.assert_array_equal(first, encoder.encode(texts))
+    first = either.encode(texts)
+    other = Encoder.load(precision=either.precision, n_threads=1)
+    np.testing.assert_array_equal(first, either.encode(texts))
     np.testing.assert_array_equal(first, other.encode(texts))
-    assert other.fingerprint == encoder.fingerprint
+    assert other.fingerprint == either.fingerprint
+
+
+def test_neighbours_do_not_change_a_vector(either: Encoder) -> None:
+    texts, _ = reference()
+    alone = either.encode(texts)
+    among = either.encode([*texts, *(f"{text} and a river" for text in texts)])[: len(texts)]
+    assert (alone * among).sum(axis=1).min() >= 0.99999
 
 
 def test_order_is_kept_and_progress_reaches_the_end(encoder: Encoder) -> None:

@@ -66,6 +66,7 @@ class KnowledgeBase:
         *,
         encoder: Encoder | None = None,
         settings: RetrievalSettings | None = None,
+        warm_up: bool = False,
     ) -> KnowledgeBase:
         """Open the live snapshot at `path`.
 
@@ -77,6 +78,8 @@ class KnowledgeBase:
             The encoder; by default the one that the snapshot names, fetched where it is not at hand.
         settings
             The numbers of retrieval.
+        warm_up
+            Load the encoder and encode once, so that the first question takes no longer than the next.
 
         Raises
         ------
@@ -96,6 +99,8 @@ class KnowledgeBase:
             )
         view = SnapshotView(snapshot)
         view.check()
+        if warm_up:
+            encoder.warm_up()
         return cls(root, view, encoder, settings)
 
     @classmethod

@@ -65,6 +65,28 @@ TEXTS = [
         for step in range(60)
     ),
     "一座城市的历史从它的河流开始。" * 40,
+    "\t\n ",
+    "...",
+    "#",
+    "0",
+    "C++",
+    "O'Neill & Sons (Dublin) Ltd.",
+    "Île-de-France",
+    "胡家庄村村委会",
+    "香港特別行政區",
+    "서울특별시",
+    "नई दिल्ली",
+    "🏴‍☠️🏴‍☠️",
+    "😀",
+    "Damerjog country Djibouti",
+    "Journal of Mathematical Physics published by American Institute of Physics",
+    "recombinant deoxyribonucleic acid, recombinant DNA",
+    "Who was the first president of Damerjog's country?",
+    "《红楼梦》的作者是谁？ Who wrote Dream of the Red Chamber?",
+    "river " * 254,
+    "the old town " * 770,
+    "😀🎉" * 5000,
+    "河" * 10000,
 ]
 
 

@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
+from ytrag_core.embedding.onnx_graph import OnnxGraph
+from ytrag_core.embedding.quantize import IntegerProducts
+from ytrag_core.embedding.word_table import WORD_NIBBLES, WORD_SCALES, packed_word_rows
 from ytrag_core.errors import ModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ytrag_core.embedding.description import EncoderDescription
+    from ytrag_core.embedding.precision import Precision
 
-__all__ = ["convert_to_onnx", "read_safetensors"]
+__all__ = ["Weights", "convert_to_onnx", "read_safetensors"]
 
 Weights = dict[str, NDArray[Any]]
+"""Tensors by the names that BERT's published weights have, with or without a prefix before all of them."""
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 _WORDS = "embeddings.word_embeddings.weight"
-_OPSET = 20
-_IR_VERSION = 9
 _MASKED = -1e9
 """Added to the attention score of a padding token; large enough that its weight is exactly zero."""
 
@@ -71,44 +74,19 @@ def read_safetensors(path: Path) -> Weights:
     return tensors
 
 
-class _Graph:
-    """Collects nodes and initialisers; every method returns the name of its output."""
-
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.initialisers: list[onnx.TensorProto] = []
-
-    def op(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        name = output or f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=f"node_{name}", **attributes))
-        return name
-
-    def constant(self, name: str, value: Any, dtype: type[np.generic]) -> str:
-        array = np.asarray(value, dtype=dtype, order="C")
-        self.initialisers.append(numpy_helper.from_array(array, name))
-        return name
-
-    def matrix(self, name: str, value: NDArray[Any]) -> str:
-        """Store a matrix as float16; the runtime folds the cast to float32 when it loads the graph."""
-        return self.op("Cast", self.constant(name, value, np.float16), to=TensorProto.FLOAT)
-
-    def linear(self, states: str, name: str, weight: NDArray[Any], bias: NDArray[Any]) -> str:
-        product = self.op("MatMul", states, self.matrix(f"{name}.weight", weight.T))
-        return self.op("Add", product, self.constant(f"{name}.bias", bias, np.float32))
-
-
 class _Bert:
     """Emits the layers of one encoder into a graph."""
 
-    def __init__(self, weights: Weights, description: EncoderDescription) -> None:
-        words = [name for name in weights if name.endswith(_WORDS)]
+    def __init__(self, weights: Weights, description: EncoderDescription, precision: Precision) -> None:
+        words = [name for name in weights if name.endswith((_WORDS, WORD_NIBBLES))]
         if len(words) != 1:
             raise ModelError(f"{description.name} is not BERT-shaped: no single tensor is called ...{_WORDS}")
-        self.prefix = words[0][: -len(_WORDS)]
+        self.prefix = words[0].removesuffix(_WORDS).removesuffix(WORD_NIBBLES)
         self.weights = weights
         self.description = description
-        self.graph = _Graph()
-        self.hidden = int(weights[words[0]].shape[1])
+        self.graph = OnnxGraph()
+        self.integers = IntegerProducts(self.graph) if precision == "int8" else None
+        self.hidden = int(self.weight("embeddings.LayerNorm.weight").size)
 
     def weight(self, name: str) -> NDArray[Any]:
         try:
@@ -116,8 +94,12 @@ class _Bert:
         except KeyError as error:
             raise ModelError(f"{self.description.name} has no tensor {self.prefix}{name}") from error
 
-    def linear(self, states: str, name: str) -> str:
-        return self.graph.linear(states, name, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"))
+    def linear(self, states: str, name: str, *, after_gelu: bool = False) -> str:
+        weight, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
+        if self.integers is not None:
+            return self.integers.linear(states, name, weight, bias, after_gelu=after_gelu)
+        product = self.graph.op("MatMul", states, self.graph.matrix(f"{name}.weight", weight.T))
+        return self.graph.op("Add", product, self.graph.constant(f"{name}.bias", bias, np.float32))
 
     def layer_norm(self, states: str, name: str) -> str:
         scale = self.graph.constant(f"{name}.weight", self.weight(f"{name}.weight"), np.float32)
@@ -128,8 +110,9 @@ class _Bert:
     def constants(self) -> None:
         heads = self.description.n_heads
         width = self.hidden // heads
-        self.graph.constant("split_heads", [0, 0, heads, width], np.int64)
-        self.graph.constant("join_heads", [0, 0, self.hidden], np.int64)
+        self.graph.constant("heads", [heads, width], np.int64)
+        self.graph.constant("hidden", [self.hidden], np.int64)
+        self.graph.constant("tokens", [-1, self.hidden], np.int64)
         self.graph.constant("query_scale", 1 / np.sqrt(width), np.float32)
         self.graph.constant("zero", [0], np.int64)
         self.graph.constant("one", [1], np.int64)
@@ -140,16 +123,24 @@ class _Bert:
         self.graph.constant("masked", _MASKED, np.float32)
         self.graph.constant("tiny", 1e-12, np.float32)
 
+    def words(self) -> str:
+        if self.prefix + WORD_NIBBLES in self.weights:
+            return packed_word_rows(self.graph, self.weight(WORD_NIBBLES), self.weight(WORD_SCALES))
+        table = self.graph.constant("word_embeddings", self.weight(_WORDS), np.float16)
+        return self.graph.op("Cast", self.graph.op("Gather", table, "input_ids"), to=TensorProto.FLOAT)
+
     def embed(self) -> str:
         graph = self.graph
-        table = graph.constant("word_embeddings", self.weight(_WORDS), np.float16)
-        words = graph.op("Cast", graph.op("Gather", table, "input_ids"), to=TensorProto.FLOAT)
+        words = self.words()
         token_type = self.weight("embeddings.token_type_embeddings.weight")[0]
         positions = self.weight("embeddings.position_embeddings.weight") + token_type
         table = graph.matrix("position_embeddings", positions[: self.description.max_tokens])
-        length = graph.op("Slice", graph.op("Shape", "input_ids"), "one", "two")
+        graph.op("Shape", "input_ids", output="shape")
+        graph.op("Concat", "shape", "heads", axis=0, output="split_heads")
+        length = graph.op("Slice", "shape", "one", "two")
         places = graph.op("Slice", table, "zero", length, "zero")
-        return self.layer_norm(graph.op("Add", words, places), "embeddings.LayerNorm")
+        states = graph.op("Reshape", graph.op("Add", words, places), "tokens")
+        return self.layer_norm(states, "embeddings.LayerNorm")
 
     def attention_bias(self) -> str:
         mask = self.graph.op("Unsqueeze", "float_mask", "first_axes")
@@ -167,20 +158,24 @@ class _Bert:
         scores = graph.op("MatMul", graph.op("Mul", query, "query_scale"), key)
         attention = graph.op("Softmax", graph.op("Add", scores, bias), axis=-1)
         context = graph.op("Transpose", graph.op("MatMul", attention, value), perm=[0, 2, 1, 3])
-        context = self.linear(graph.op("Reshape", context, "join_heads"), f"{root}.attention.output.dense")
+        context = self.linear(graph.op("Reshape", context, "tokens"), f"{root}.attention.output.dense")
         states = self.layer_norm(graph.op("Add", context, states), f"{root}.attention.output.LayerNorm")
         inner = graph.op("Gelu", self.linear(states, f"{root}.intermediate.dense"))
-        inner = self.linear(inner, f"{root}.output.dense")
+        inner = self.linear(inner, f"{root}.output.dense", after_gelu=True)
         return self.layer_norm(graph.op("Add", inner, states), f"{root}.output.LayerNorm")
 
     def pool(self, states: str) -> str:
         graph = self.graph
-        row = graph.op("Unsqueeze", "float_mask", "one")
-        total = graph.op("Squeeze", graph.op("MatMul", row, states), "one")
-        n_tokens = graph.op("ReduceSum", "float_mask", "last_axis", keepdims=1)
-        mean = graph.op("Div", total, n_tokens)
-        norm = graph.op("ReduceL2", mean, "last_axis", keepdims=1)
-        return graph.op("Div", mean, graph.op("Max", norm, "tiny"), output="sentence_vectors")
+        states = graph.op("Reshape", states, graph.op("Concat", "shape", "hidden", axis=0))
+        if self.description.pooling == "cls":
+            pooled = graph.op("Gather", states, graph.constant("first", 0, np.int64), axis=1)
+        else:
+            row = graph.op("Unsqueeze", "float_mask", "one")
+            total = graph.op("Squeeze", graph.op("MatMul", row, states), "one")
+            n_tokens = graph.op("ReduceSum", "float_mask", "last_axis", keepdims=1)
+            pooled = graph.op("Div", total, n_tokens)
+        norm = graph.op("ReduceL2", pooled, "last_axis", keepdims=1)
+        return graph.op("Div", pooled, graph.op("Max", norm, "tiny"), output="sentence_vectors")
 
     def n_layers(self) -> int:
         root = f"{self.prefix}encoder.layer."
@@ -194,46 +189,41 @@ class _Bert:
         for layer in range(self.n_layers()):
             states = self.layer(states, layer, bias)
         self.pool(states)
-        token_shape = ["batch", "length"]
-        graph = helper.make_graph(
-            self.graph.nodes,
-            self.description.name,
-            [
-                helper.make_tensor_value_info("input_ids", TensorProto.INT64, token_shape),
-                helper.make_tensor_value_info("attention_mask", TensorProto.INT64, token_shape),
-            ],
-            [helper.make_tensor_value_info("sentence_vectors", TensorProto.FLOAT, ["batch", self.hidden])],
-            self.graph.initialisers,
+        return self.graph.model(
+            self.description.name, ["input_ids", "attention_mask"], "sentence_vectors", self.hidden
         )
-        opset = helper.make_opsetid("", _OPSET)
-        return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION, producer_name="ytrag")
 
 
-def convert_to_onnx(weights: Path, description: EncoderDescription) -> bytes:
+def convert_to_onnx(weights: Weights, description: EncoderDescription, precision: Precision) -> bytes:
     """Convert a BERT-shaped encoder to ONNX.
 
     Parameters
     ----------
     weights
-        A safetensors file.
+        Its tensors, for example of `read_safetensors`.
     description
         Gives the number of heads, the epsilon, the longest input and the expected width.
+    precision
+        `fp32` or `int8`.
 
     Returns
     -------
     bytes
         The ONNX model, the same bytes for the same input. Inputs `input_ids` and `attention_mask`,
         (batch, length) int64; output `sentence_vectors`, (batch, dimension) float32, unit-norm: the mean of
-        the token vectors under the mask. Matrices are stored as float16 and computed in float32.
+        the token vectors under the mask, or the first of them. In fp32 matrices are stored as float16 and
+        computed in float32; int8 is described in `ytrag_core.embedding.quantize`.
 
     Raises
     ------
     ModelError
         If the weights are not of that shape.
     """
-    if description.pooling != "mean":
-        raise ModelError(f"{description.name} asks for {description.pooling} pooling; only mean is known")
-    bert = _Bert(read_safetensors(weights), description)
+    if description.pooling not in ("mean", "cls"):
+        raise ModelError(
+            f"{description.name} asks for the pooling {description.pooling!r}; mean and cls are known"
+        )
+    bert = _Bert(weights, description, precision)
     if bert.hidden != description.dimension:
         raise ModelError(
             f"{description.name} is {bert.hidden} wide, its description says {description.dimension}"

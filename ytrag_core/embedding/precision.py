@@ -1,0 +1,102 @@
+"""In which numbers an encoder computes, and whether this processor does the smaller ones well."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from ytrag_core.errors import ModelError
+
+__all__ = ["CONVERSIONS", "Precision", "choose_precision", "has_vnni"]
+
+Precision = Literal["fp32", "int8"]
+"""`fp32` computes as the published model does; `int8` multiplies matrices of small integers."""
+
+CONVERSIONS: dict[Precision, str] = {"fp32": "fp32-1", "int8": "int8-1"}
+"""Precision and version of the conversion; a new one gets a new folder in the cache and a new fingerprint."""
+
+_CPUINFO = Path("/proc/cpuinfo")
+_FLAGS = {"avx512_vnni", "avx_vnni", "asimddp"}
+"""What Linux calls the instructions that add products of 8-bit integers: x86 (two), 64-bit ARM."""
+
+_MACOS_SWITCH = "hw.optional.arm.FEAT_DotProd"
+
+
+@cache
+def has_vnni() -> bool:
+    """Tell whether this processor adds products of 8-bit integers in one instruction.
+
+    Returns
+    -------
+    bool
+        True with AVX512-VNNI, AVX-VNNI or the dot products of 64-bit ARM; False also where the system does
+        not say.
+    """
+    if sys.platform == "darwin":
+        return _macos_switch(_MACOS_SWITCH)
+    try:
+        text = _CPUINFO.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return _lists_vnni(text)
+
+
+def _lists_vnni(cpuinfo: str) -> bool:
+    """Tell whether the first list of features in Linux's description of the processors has one of ours."""
+    for line in cpuinfo.splitlines():
+        name, _, values = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return not _FLAGS.isdisjoint(values.split())
+    return False
+
+
+def _macos_switch(name: str) -> bool:
+    """Ask macOS for a number that is 1 where the processor has a feature."""
+    value = ctypes.c_int(0)
+    size = ctypes.c_size_t(ctypes.sizeof(value))
+    try:
+        ask = ctypes.CDLL(ctypes.util.find_library("c")).sysctlbyname
+    except (OSError, AttributeError):
+        return False
+    failed = ask(name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0))
+    return not failed and value.value == 1
+
+
+def choose_precision(wanted: Literal["auto", "fp32", "int8"]) -> tuple[Precision, str | None]:
+    """Settle the precision that is used.
+
+    Parameters
+    ----------
+    wanted
+        `auto` takes int8 where the processor is made for it, else fp32.
+
+    Returns
+    -------
+    precision
+        `fp32` or `int8`.
+    note
+        What a user should know about the choice; None where there is nothing to say.
+
+    Raises
+    ------
+    ModelError
+        If `wanted` is none of the three.
+    """
+    if wanted == "fp32":
+        return "fp32", None
+    if wanted == "auto":
+        if has_vnni():
+            return "int8", None
+        return "fp32", "this processor has no instructions for products of 8-bit integers: fp32 is used"
+    if wanted != "int8":
+        raise ModelError(f"the precision {wanted!r} is not known: choose auto, fp32 or int8")
+    if has_vnni():
+        return "int8", None
+    return "int8", (
+        "this processor has no instructions for products of 8-bit integers: int8 gives the same vectors "
+        "here, but is less of a gain"
+    )

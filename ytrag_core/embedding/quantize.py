@@ -1,0 +1,146 @@
+"""Products of 8-bit integers in place of float ones: exact on every processor.
+
+A matrix is stored as int8 with one scale a column. The states that it is multiplied with become uint8 with
+one scale a token (a row), never one a tensor: a string's vector must not depend on its neighbours in a batch.
+States of both signs are centred at 128; those behind a GELU, which is never below -0.17, are raised by that
+and so use the whole range, which halves their rounding.
+
+Where a processor has no instruction for sums of such products, the runtime adds the products of two
+neighbouring rows of the matrix in 16 bits, and a sum beyond 32,767 is cut in silence: 255 * 127 twice is. So
+the scale of a column is so large that two neighbours add up to 127 at most. That costs a third of a bit, and
+no cosine to fp32 that can be measured; in return one file is exact everywhere and runs the fast kernels
+everywhere. Limiting the few pairs that are too large instead was tried: cosine 0.987 in place of 0.997. So
+was the runtime's switch for exact products: right, a fifth slower, and a switch to forget.
+
+What is left of a processor's kind, and of the runtime's release, is the rounding of the float operations
+between the products: a difference in the last bit can move a state by one step, and a vector by a cosine of
+some 0.9997 (fp32 against int8: 0.997). On one machine, alone, in a batch and on any number of threads, a text
+has the same vector.
+
+The product is written as the runtime's own operator for it, with the columns' scales inside and the rows'
+scales behind it. The spelling with a cast and a product of both scales is one that the runtime's optimiser
+fuses wrongly: it takes the scale a row for a scale a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ytrag_core.embedding.onnx_graph import OnnxGraph
+
+__all__ = ["GELU_FLOOR", "IntegerProducts", "quantize_columns"]
+
+GELU_FLOOR = 0.17
+"""GELU is never below the negative of this."""
+
+_LARGEST = 127
+_CENTRE = 128
+_NOTHING = 1e-30
+
+
+def quantize_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Round a matrix to integers.
+
+    Parameters
+    ----------
+    matrix
+        (n_in, n_out) float.
+
+    Returns
+    -------
+    integers
+        (n_in, n_out) int8 within -127..127; rows 2i and 2i + 1 of a column add up to -128..128.
+    scales
+        (n_out,) float32, positive: a column is about its integers times its scale.
+    """
+    wide = np.asarray(matrix, np.float64)
+    even, odd = wide[0::2], wide[1::2]
+    pairs = np.abs(even[: len(odd)] + odd).max(axis=0, initial=0.0)
+    largest = np.maximum(np.abs(wide).max(axis=0), pairs)
+    scales = (np.maximum(largest, _NOTHING) / _LARGEST).astype(np.float32)
+    integers = np.clip(np.rint(wide / scales), -_LARGEST, _LARGEST).astype(np.int8)
+    return integers, scales
+
+
+class IntegerProducts:
+    """Emits linear layers that multiply integers.
+
+    Parameters
+    ----------
+    graph
+        Where the nodes go.
+    """
+
+    def __init__(self, graph: OnnxGraph) -> None:
+        self._graph = graph
+        self._quantized: dict[str, tuple[str, str]] = {}
+        graph.constant("quantize.step", 1 / _LARGEST, np.float32)
+        graph.constant("quantize.positive_step", 1 / (2 * _LARGEST + 1), np.float32)
+        graph.constant("quantize.least", 1e-12, np.float32)
+        graph.constant("quantize.floor", GELU_FLOOR, np.float32)
+        graph.constant("quantize.centre", _CENTRE, np.uint8)
+        graph.constant("quantize.zero", 0, np.uint8)
+        graph.constant("quantize.one", 1.0, np.float32)
+        graph.constant("quantize.columns", [1], np.int64)
+
+    def linear(
+        self, states: str, name: str, weight: NDArray[Any], bias: NDArray[Any], *, after_gelu: bool = False
+    ) -> str:
+        """Emit one layer.
+
+        Parameters
+        ----------
+        states
+            Name of (n_tokens, n_in) float32 states.
+        name
+            Name of the layer.
+        weight, bias
+            (n_out, n_in) and (n_out,) float.
+        after_gelu
+            Whether the states come out of a GELU.
+
+        Returns
+        -------
+        str
+            Name of the (n_tokens, n_out) float32 output.
+        """
+        graph = self._graph
+        integers, scales = quantize_columns(weight.T)
+        shift = np.asarray(bias, np.float64)
+        if after_gelu:
+            shift = shift - GELU_FLOOR * integers.sum(axis=0, dtype=np.int64) * scales.astype(np.float64)
+        quantized, steps = self._quantize(states, after_gelu)
+        product = graph.op(
+            "MatMulIntegerToFloat",
+            quantized,
+            graph.constant(f"{name}.weight", integers, np.int8),
+            "quantize.one",
+            graph.constant(f"{name}.scales", scales, np.float32),
+            "quantize.zero" if after_gelu else "quantize.centre",
+            domain="com.microsoft",
+        )
+        return graph.op(
+            "Add", graph.op("Mul", product, steps), graph.constant(f"{name}.bias", shift, np.float32)
+        )
+
+    def _quantize(self, states: str, after_gelu: bool) -> tuple[str, str]:
+        """Return the (n_tokens, n_in) uint8 form of states and its (n_tokens, 1) float32 steps."""
+        if states not in self._quantized:
+            graph = self._graph
+            if after_gelu:
+                size = raised = graph.op("Add", states, "quantize.floor")
+            else:
+                size, raised = graph.op("Abs", states), states
+            largest = graph.op("ReduceMax", size, "quantize.columns", keepdims=0)
+            step = "quantize.positive_step" if after_gelu else "quantize.step"
+            steps = graph.op("Mul", graph.op("Max", largest, "quantize.least"), step)
+            zero = "quantize.zero" if after_gelu else "quantize.centre"
+            zeros = graph.op("Expand", zero, graph.op("Shape", steps))
+            quantized = graph.op("QuantizeLinear", raised, steps, zeros, axis=0)
+            self._quantized[states] = quantized, graph.op("Unsqueeze", steps, "quantize.columns")
+        return self._quantized[states]
