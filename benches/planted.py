@@ -152,7 +152,7 @@ def _ends(
 def _names(recipe: Recipe, n: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Draw (n, dimension) unit rows of the recipe's spectrum."""
     spread = np.arange(1, recipe.dimension + 1, dtype=np.float32) ** np.float32(-recipe.spectrum / 2)
-    return _unit(rng.standard_normal((n, recipe.dimension), np.float32) * spread)
+    return _unit(np.asarray(rng.standard_normal((n, recipe.dimension), np.float32) * spread, np.float32))
 
 
 def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
