@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from ytrag_core.errors import SnapshotError
+from ytrag_core.errors import SnapshotError, WriteError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,13 +52,13 @@ def write_failure(path: Path, error: OSError) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an `OSError` that arises while writing `path` into a `SnapshotError`."""
+    """Turn an `OSError` that arises while writing `path` into a `WriteError`."""
     try:
         yield
     except SnapshotError:
         raise
     except OSError as error:
-        raise SnapshotError(write_failure(path, error)) from error
+        raise WriteError(write_failure(path, error)) from error
 
 
 @contextmanager

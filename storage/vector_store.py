@@ -193,15 +193,16 @@ class VectorStore:
         """Remove blocks and what interrupted writers left; one that cannot be removed is told and stays."""
         if not self.folder.is_dir():
             return
-        try:
-            partials = [path.name for path in self.folder.iterdir() if path.name.endswith(_PARTIAL)]
-            for name in (*names, *partials):
+        partials = [path.name for path in self.folder.iterdir() if path.name.endswith(_PARTIAL)]
+        for name in (*names, *partials):
+            try:
                 (self.folder / name).unlink(missing_ok=True)
+            except OSError as error:
+                _LOG.warning("a block of vectors could not be removed: %s", error)
+        with suppress(OSError):
             for folder in (self.folder, self.folder.parent):
                 if not any(folder.iterdir()):
                     folder.rmdir()
-        except OSError as error:
-            _LOG.warning("blocks of vectors in %s could not be removed: %s", self.folder, error)
 
 
 class _MixedError(SnapshotError):

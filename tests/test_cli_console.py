@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-BAD_INPUT = ["ConfigError", "DocumentError", "GraphFormatError", "QueryError", "SchemaError", "SnapshotError"]
-FAILURE = ["ModelError", "LLMError", "LockedError", "YtragError"]
+BAD_INPUT = [
+    "ConfigError",
+    "DocumentError",
+    "EncoderSettingsError",
+    "GraphFormatError",
+    "QueryError",
+    "SchemaError",
+    "SnapshotError",
+]
+FAILURE = ["ModelError", "LLMError", "LockedError", "WriteError", "YtragError"]
 
 
 def failing(raised: BaseException) -> typer.Typer:
@@ -256,3 +266,23 @@ def test_values_are_readable() -> None:
         "none   -",
         "l      -",
     ]
+
+
+def test_ctrl_c_that_a_callback_swallows_stops_at_the_next_progress() -> None:
+    app = failing(AssertionError())
+    reached: list[str] = []
+
+    @app.command()
+    def work() -> None:
+        with progress_bars() as progress:
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            reached.append("swallowed")
+            progress("encode", 1, 10)
+            reached.append("went on")
+
+    outcome = CliRunner().invoke(app, ["work"])
+    assert outcome.exit_code == 130
+    assert "interrupted" in outcome.stderr
+    assert reached == ["swallowed"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

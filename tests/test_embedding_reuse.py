@@ -19,7 +19,7 @@ from ytrag_core.embedding.reuse import (
     text_hashes,
     token_limit,
 )
-from ytrag_core.errors import GraphFormatError
+from ytrag_core.errors import GraphFormatError, ModelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,6 +136,24 @@ def test_a_string_beyond_the_window_has_the_mean_of_its_windows(encoder: Encoder
     encode_missing(encoder, changed, np.arange(1), other)
     assert 0.5 < float(beginning @ vectors[1].astype(np.float32)) < 0.9999
     assert float(other[0].astype(np.float32) @ vectors[1].astype(np.float32)) < 0.99999
+
+
+def test_a_vector_that_is_not_finite_is_told_and_not_stored(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(texts: list[str], **_: object) -> NDArray[np.float32]:
+        vectors = np.ones((len(texts), encoder.dimension), np.float32)
+        vectors[texts.index("zebra"), 3] = np.nan
+        return vectors
+
+    monkeypatch.setattr(encoder, "encode", damaged)
+    saved: list[object] = []
+    texts = UniqueTexts(["a", "zebra"], token_limit(encoder))
+    vectors = np.zeros((2, encoder.dimension), np.float16)
+    with pytest.raises(ModelError, match="not finite of the text 'zebra'"):
+        encode_missing(encoder, texts, np.arange(2), vectors, save=lambda *block: saved.append(block))
+    assert not saved
+    assert not vectors.any()
 
 
 def test_no_strings(encoder: Encoder) -> None:

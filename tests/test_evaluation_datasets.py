@@ -33,7 +33,7 @@ def test_reads_all_fields_and_their_defaults(tmp_path: Path) -> None:
     )
     assert read_questions(path) == [
         Question("7", "Who?", ("Ada",), ("a", "b"), 2),
-        Question("3", "谁？"),
+        Question("line 3", "谁？"),
     ]
 
 
@@ -50,7 +50,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
         (['{"question": "ok"}', "[1]"], r"q\.jsonl:2: .*array"),
         (['{"question": "ok", "score": NaN}'], r"q\.jsonl:1: .*NaN"),
         (['{"question": 3}'], r"q\.jsonl:1: `question`.*3 arrived"),
-        (['{"question": "  "}'], "holds no question"),
+        (['{"question": "  "}'], "holds only empty questions"),
         (['{"id": "1"}'], r"q\.jsonl:1: `question`.*nothing arrived"),
         (['{"id": [1], "question": "x"}'], r"q\.jsonl:1: `id`"),
         (

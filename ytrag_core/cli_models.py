@@ -141,11 +141,16 @@ def verify(
 ) -> None:
     """Hash every file in the cache, and compare with the pinned and the recorded checksums."""
     from ytrag_core.embedding.cache import cached_files, default_cache
+    from ytrag_core.embedding.description import BUILT_IN
 
     cache = default_cache()
     files = list(cached_files(cache, name))
     if name is not None and not files:
-        raise ModelError(f"{cache} holds nothing of {name}: fetch it with `ytrag models fetch {name}`")
+        known = ", ".join(BUILT_IN)
+        raise ConfigError(
+            f"{cache} holds nothing of {name}: "
+            + (f"fetch it with `ytrag models fetch {name}`" if name in BUILT_IN else f"choose from {known}")
+        )
     problems = {file: file.problem() for file in files}
     if as_json:
         emit_json(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
@@ -25,6 +27,7 @@ from ytrag_core.errors import (
     QueryError,
     SchemaError,
     SnapshotError,
+    WriteError,
     YtragError,
 )
 
@@ -54,6 +57,7 @@ DEBUG = "YTRAG_DEBUG"
 
 _BAD_INPUT = (ConfigError, DocumentError, GraphFormatError, QueryError, SchemaError, SnapshotError)
 _EXIT_FAILURE, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE = 1, 2, 130, 141
+_INTERRUPTED = threading.Event()
 _PIPE_WIDTH = 100
 _MAX_WIDTH = 120
 _REFRESH_SECONDS = 0.05
@@ -112,7 +116,7 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-@contextlib.contextmanager
+@contextmanager
 def progress_bars() -> Iterator[Progress]:
     """Yield a `(stage, done, total)` callback that draws one bar a stage on standard error.
 
@@ -162,6 +166,8 @@ class _Stages:
         self._finished: set[str] = set()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if _INTERRUPTED.is_set():
+            raise KeyboardInterrupt
         now = time.perf_counter()
         started = self._started.setdefault(stage, now)
         before = self._before.setdefault(stage, done)
@@ -230,6 +236,27 @@ class _StageBars(_Stages):
         )
 
 
+@contextmanager
+def _remembered_interrupts() -> Iterator[None]:
+    """Remember Ctrl-C: one that a library's callback swallows stops the command at the next progress."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        _INTERRUPTED.set()
+        raise KeyboardInterrupt
+
+    _INTERRUPTED.clear()
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        _INTERRUPTED.clear()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class ErrorBoundary(TyperGroup):
     """Runs a command; whatever goes wrong becomes one line on standard error and an exit code.
 
@@ -240,12 +267,12 @@ class ErrorBoundary(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
-            outcome = super().invoke(ctx)
+            with _remembered_interrupts():
+                outcome = super().invoke(ctx)
             sys.stdout.flush()
         except YtragError as error:
-            _fail(
-                error, _describe(error), _EXIT_BAD_INPUT if isinstance(error, _BAD_INPUT) else _EXIT_FAILURE
-            )
+            bad_input = isinstance(error, _BAD_INPUT) and not isinstance(error, WriteError)
+            _fail(error, _describe(error), _EXIT_BAD_INPUT if bad_input else _EXIT_FAILURE)
         except KeyboardInterrupt:
             note("interrupted")
             raise typer.Exit(_EXIT_INTERRUPTED) from None
@@ -296,5 +323,5 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def _silence_stdout() -> None:
     """Point standard output nowhere, so that the interpreter's last flush cannot complain."""
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,6 +8,7 @@ from __future__ import annotations
 __all__ = [
     "ConfigError",
     "DocumentError",
+    "EncoderSettingsError",
     "GraphFormatError",
     "LLMError",
     "LockedError",
@@ -15,6 +16,7 @@ __all__ = [
     "QueryError",
     "SchemaError",
     "SnapshotError",
+    "WriteError",
     "YtragError",
 ]
 
@@ -43,6 +45,10 @@ class SnapshotError(YtragError, OSError):
     """A knowledge base on disk is empty, foreign, truncated, corrupted or of a newer format."""
 
 
+class WriteError(SnapshotError):
+    """The disk is full, or a place cannot be written; what was there before is as it was."""
+
+
 class LockedError(YtragError, RuntimeError):
     """Another process is writing the knowledge base."""
 
@@ -53,6 +59,10 @@ class QueryError(YtragError, LookupError):
 
 class ModelError(YtragError, RuntimeError):
     """An encoder is missing, damaged or does not fit the stored vectors."""
+
+
+class EncoderSettingsError(ModelError, ConfigError):
+    """A user's own encoder is described wrongly, or its folder is not of the form it should have."""
 
 
 class LLMError(YtragError, RuntimeError):

@@ -77,9 +77,13 @@ def load_tokenizer(path: Path, max_tokens: int | None = None) -> Tokenizer:
         If the file is none.
     """
     try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ModelError(f"the tokeniser {path} cannot be read: {error}") from error
+    try:
+        tokenizer = Tokenizer.from_str(text)
+    except Exception as error:  # the library raises nothing narrower
+        raise ModelError(f"{path} is no tokeniser's JSON file ({error}): fetch or export it again") from error
     tokenizer.no_padding()
     if max_tokens is None:
         tokenizer.no_truncation()

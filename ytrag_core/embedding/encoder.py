@@ -18,6 +18,7 @@ from ytrag_core.embedding.description import MINILM
 from ytrag_core.embedding.fetch import fetch_encoder
 from ytrag_core.embedding.inference import open_session, run_session
 from ytrag_core.embedding.precision import CONVERSIONS, choose_precision
+from ytrag_core.embedding.windows import TokenLimit, cut_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -196,7 +197,7 @@ class Encoder:
         Parameters
         ----------
         text
-            The question.
+            The question; one beyond `description.max_tokens` has the mean of its windows.
 
         Returns
         -------
@@ -223,6 +224,11 @@ class Encoder:
 
     def _encode_one(self, text: str) -> NDArray[np.float32]:
         ids = token_ids(self._cutting_tokenizer, self.description.query_prefix + text)
+        if len(ids) >= self.description.max_tokens:
+            limit = TokenLimit(self.tokenizer, self.description.max_tokens, self.description.query_prefix)
+            windows = cut_windows([text], limit).texts
+            if len(windows) > 1:
+                return _mean([self._encode_one(window) for window in windows])
         with self._asking:
             self._n_asking += 1
             alone = self._n_asking == 1
@@ -252,6 +258,14 @@ class Encoder:
             return np.zeros((len(ids), self.dimension), np.float32)
         vectors = run_session(session, ids)
         return vectors if self._centre is None else without_centre(vectors, self._centre)
+
+
+def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the mean of a long question's windows, of unit length again and read-only."""
+    total = np.sum(vectors, axis=0, dtype=np.float32)
+    mean: NDArray[np.float32] = total / np.maximum(np.linalg.norm(total), np.float32(1e-12))
+    mean.setflags(write=False)
+    return mean
 
 
 def _check_texts(texts: Any) -> None:

@@ -14,7 +14,7 @@ from ytrag_core.embedding.layers import N_NEAR, SET_ROWS, build_layers
 from ytrag_core.embedding.mapped_graph import MappedGraph
 from ytrag_core.embedding.partition import partition
 from ytrag_core.embedding.projection import fit_projection, project
-from ytrag_core.errors import SnapshotError
+from ytrag_core.errors import SnapshotError, WriteError
 from ytrag_core.kernels.half_dot import half_dot, half_to_float
 from ytrag_core.kernels.topk import top_k
 from ytrag_core.storage.arrays import ArraySpec, map_arrays, write_arrays
@@ -162,7 +162,7 @@ class NeighbourGraph:
         try:
             graph.save(graph_path)
         except OSError as error:
-            raise SnapshotError(
+            raise WriteError(
                 f"{graph_path} could not be written whole ({error}): the disk is full or files may not be "
                 "that large; make room and build again"
             ) from error

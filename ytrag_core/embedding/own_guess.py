@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.embedding.cache import read_json
+from ytrag_core.embedding.centre import decode_centre
 from ytrag_core.embedding.description import BUILT_IN
-from ytrag_core.errors import ModelError
+from ytrag_core.errors import EncoderSettingsError, ModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def guess_settings(folder: Path, weights: Path, said: OwnSettings) -> dict[str, 
 
     Raises
     ------
-    ModelError
+    EncoderSettingsError
         If something that must be known is nowhere said, or the model is not one that can be converted.
     """
     config = read_json(folder / "config.json")
@@ -81,11 +82,11 @@ def guess_settings(folder: Path, weights: Path, said: OwnSettings) -> dict[str, 
     values = {"name": _name(folder, config)} | guessed | told
     for entry in ("dimension", "max_tokens", "n_heads"):
         if entry not in values:
-            raise ModelError(
+            raise EncoderSettingsError(
                 f"{folder} does not say {entry} of its encoder: write `{entry} = ...` into an encoder.toml"
             )
     if guessed.get("dimension", values["dimension"]) != values["dimension"]:
-        raise ModelError(
+        raise EncoderSettingsError(
             f"{folder} makes vectors {guessed['dimension']} wide, its encoder.toml says "
             f"{values['dimension']}: correct dimension there"
         )
@@ -95,15 +96,28 @@ def guess_settings(folder: Path, weights: Path, said: OwnSettings) -> dict[str, 
 
 def _check(folder: Path, values: dict[str, Any], weights: Path) -> None:
     if values["name"] in BUILT_IN:
-        raise ModelError(f"{folder}: the name {values['name']!r} is that of a built-in encoder; give another")
+        raise EncoderSettingsError(
+            f"{folder}: the name {values['name']!r} is that of a built-in encoder; give another"
+        )
+    try:
+        decode_centre(values.get("centre", ""), values["dimension"])
+    except ModelError as error:
+        raise EncoderSettingsError(
+            f"{folder}/encoder.toml: {error}; take the line that `ytrag models convert` shows, "
+            "or leave it out"
+        ) from error
     if weights.suffix == ".onnx":
         return
     if values["pooling"] == "none":
-        raise ModelError(f'{folder}: {weights.name} has token vectors; set pooling = "mean" or "cls"')
+        raise EncoderSettingsError(
+            f'{folder}: {weights.name} has token vectors; set pooling = "mean" or "cls"'
+        )
     if not values["normalise"]:
-        raise ModelError(f"{folder}: vectors of {weights.name} are always normalised; leave normalise out")
+        raise EncoderSettingsError(
+            f"{folder}: vectors of {weights.name} are always normalised; leave normalise out"
+        )
     if values["dimension"] % values["n_heads"]:
-        raise ModelError(
+        raise EncoderSettingsError(
             f"{folder}: {values['dimension']} dimensions do not divide by n_heads = {values['n_heads']}"
         )
 
@@ -149,7 +163,7 @@ def _pooling(folder: Path) -> str:
         return "mean"
     if len(modes) == 1 and modes[0] in known:
         return known[modes[0]]
-    raise ModelError(
+    raise EncoderSettingsError(
         f"{folder / '1_Pooling' / 'config.json'} asks for {', '.join(sorted(modes))}; mean and cls are "
         "known: export the encoder whole, with its pooling, as model.onnx"
     )
@@ -180,9 +194,11 @@ def _refuse_other_shapes(folder: Path, config: dict[str, Any]) -> None:
     places = str(config.get("position_embedding_type", "absolute"))
     export = "export the encoder as model.onnx"
     if kind not in _BERT:
-        raise ModelError(f"{folder} is of the type {kind!r}; only BERT's shape is converted: {export}")
+        raise EncoderSettingsError(
+            f"{folder} is of the type {kind!r}; only BERT's shape is converted: {export}"
+        )
     if act != "gelu" or places != "absolute":
-        raise ModelError(
+        raise EncoderSettingsError(
             f"{folder} has {act} and {places} positions; wanted gelu and absolute ones: {export}"
         )
     modules = folder / "modules.json"
@@ -190,7 +206,9 @@ def _refuse_other_shapes(folder: Path, config: dict[str, Any]) -> None:
         text = modules.read_text(encoding="utf-8", errors="replace")
         others = sorted(set(re.findall(r"models\.(\w+)", text)) - {"Transformer", "Pooling", "Normalize"})
         if others:
-            raise ModelError(f"{modules} adds {', '.join(others)}, which is not converted: {export}, whole")
+            raise EncoderSettingsError(
+                f"{modules} adds {', '.join(others)}, which is not converted: {export}, whole"
+            )
 
 
 def _tensor_values(weights: Path) -> dict[str, Any]:
@@ -200,7 +218,7 @@ def _tensor_values(weights: Path) -> dict[str, Any]:
     words = [shape for name, shape in shapes.items() if name.endswith(_WORDS)]
     positions = [shape for name, shape in shapes.items() if name.endswith(_POSITIONS)]
     if len(words) != 1 or len(positions) != 1:
-        raise ModelError(
+        raise EncoderSettingsError(
             f"{weights} is not BERT-shaped: no single tensor is called ...{_WORDS}, and one ...{_POSITIONS}; "
             "export the encoder as model.onnx"
         )
@@ -215,11 +233,11 @@ def _onnx_values(weights: Path, said: OwnSettings) -> dict[str, Any]:
     if shape.pooled:
         values["pooling"] = "none"
     elif said.pooling == "none":
-        raise ModelError(
+        raise EncoderSettingsError(
             f"{weights}: the output {shape.output!r} has one vector a token; set pooling to mean or cls"
         )
     if shape.pooled and said.pooling not in (None, "none"):
-        raise ModelError(
+        raise EncoderSettingsError(
             f"{weights}: the output {shape.output!r} has one vector a text already; set pooling to none, or "
             "name an output of token vectors, as output = ..."
         )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors  # pyright: ignore[reportAttributeAccessIssue]
-from tokenizers import Tokenizer
 
+from ytrag_core.embedding.batching import load_tokenizer
 from ytrag_core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -91,12 +91,7 @@ def encode_plainly(files: ModelFolder, texts: Sequence[str], max_tokens: int) ->
 
 
 def _token_ids(tokenizer: Path, max_tokens: int, texts: Sequence[str] = _TEXTS) -> list[NDArray[np.int64]]:
-    try:
-        loaded: Tokenizer = Tokenizer.from_str(tokenizer.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"the tokeniser {tokenizer} cannot be read: {error}") from error
-    loaded.no_padding()
-    loaded.enable_truncation(max_tokens)
+    loaded = load_tokenizer(tokenizer, max_tokens)
     rows = [loaded.encode(text).ids for text in texts]
     return [np.array([ids], np.int64) for ids in rows if ids]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from ytrag_core.embedding.description import Pooling  # noqa: TC001 - pydantic reads it
-from ytrag_core.errors import ModelError
+from ytrag_core.errors import EncoderSettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,17 +80,16 @@ def read_settings(folder: Path) -> OwnSettings:
 
     Raises
     ------
-    ModelError
+    EncoderSettingsError
         If it is not TOML, or an entry is unknown or of another kind.
     """
     path = folder / SETTINGS
     if not path.is_file():
         return OwnSettings()
     try:
-        with path.open("rb") as file:
-            return OwnSettings.model_validate(tomllib.load(file))
+        return OwnSettings.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is not TOML ({error}): write `name = value` lines") from error
+        raise EncoderSettingsError(f"{path} is not TOML ({error}): write `name = value` lines") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         entry = ".".join(str(step) for step in first["loc"])
@@ -100,7 +99,7 @@ def read_settings(folder: Path) -> OwnSettings:
             if first["type"] == "extra_forbidden"
             else f"is {first['input']!r}: {first['msg']}"
         )
-        raise ModelError(f"{path}: the entry {entry!r} {told}") from error
+        raise EncoderSettingsError(f"{path}: the entry {entry!r} {told}") from error
 
 
 def settings_text(description: EncoderDescription) -> str:

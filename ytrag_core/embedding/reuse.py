@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.embedding.windows import TokenLimit, cut_windows, too_long
-from ytrag_core.errors import GraphFormatError
+from ytrag_core.errors import GraphFormatError, ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -246,11 +246,23 @@ def encode_missing(
         Called with hashes and vectors of each block as soon as it is finished.
     progress
         Called with (strings that have a vector, all strings).
+
+    Raises
+    ------
+    ModelError
+        The encoder makes a vector that is not finite; it is not stored.
     """
     n, done = len(texts), len(texts) - len(missing)
     for rows in _blocks(texts, missing):
         report = _shifted(progress, done, len(rows), n)
         vectors = _encode_block(encoder, texts, rows, report)
+        odd = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        if len(odd):
+            raise ModelError(
+                f"{encoder.description.name} makes a vector that is not finite of the text "
+                f"{texts.texts[int(rows[odd[0]])][:60]!r}: the encoder is damaged, or was exported wrongly; "
+                "fetch or export it again"
+            )
         out_vectors[rows] = vectors
         if save is not None:
             save(texts.hashes[rows], vectors)

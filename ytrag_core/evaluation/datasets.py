@@ -22,7 +22,7 @@ class Question:
     Attributes
     ----------
     id
-        Unique within its file; the line number where the file gives none.
+        Unique within its file; `line 7` and its like where the file gives none.
     question
         The question itself.
     answers
@@ -86,7 +86,8 @@ def read_question_file(path: Path) -> tuple[list[Question], list[Problem]]:
         seen[question.id] = record.source
         questions.append(question)
     if not questions:
-        raise ConfigError(f"{path} holds no question; one JSON object a line was wanted")
+        what = "only empty questions" if problems else "no question"
+        raise ConfigError(f"{path} holds {what}; one JSON object a line was wanted")
     return questions, problems
 
 
@@ -102,7 +103,7 @@ def _question(fields: Any, source: str) -> Question:
     if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or hops < 1):
         raise ConfigError(f"{source}: `hops` must be a whole number from 1, {_shown(hops)} arrived")
     return Question(
-        id=identity or source.rpartition(":")[2],
+        id=identity or f"line {source.rpartition(':')[2]}",
         question=text.strip(),
         answers=_texts(fields.get("answers"), "answers", source),
         supporting_ids=_texts(fields.get("supporting_ids"), "supporting_ids", source),

@@ -72,12 +72,13 @@ class VectorCache:
         change_encoder: bool = False,
     ) -> None:
         self._store = VectorStore(writer.root, encoder.fingerprint, encoder.dimension)
-        live = writer.previous
+        live, description = writer.previous, encoder.description
         if live is not None and not _made_by(live, encoder) and not change_encoder:
             raise ConfigError(
                 f"the vectors of {writer.root} were made by the encoder {_fingerprint(live)!r}, and "
                 f"{encoder.fingerprint!r} arrived; change the encoder of everything with "
-                f"`ytrag reembed --kb {writer.root}`, or build in a new directory"
+                f"`ytrag reembed --kb {writer.root} --encoder {description.folder or description.name} "
+                f"--precision {encoder.precision}`, or build in a new directory"
             )
         self._blocks = self._store.blocks()
         parts = [(block.hashes, block.vectors) for block in self._blocks]
@@ -152,7 +153,8 @@ def _fingerprint(snapshot: Snapshot) -> str:
 
 
 def _made_by(snapshot: Snapshot, encoder: Encoder) -> bool:
-    return _fingerprint(snapshot) == encoder.fingerprint
+    """Compare what an encoder is; its name may be that of a folder which was renamed."""
+    return _fingerprint(snapshot).partition(":")[2] == encoder.fingerprint.partition(":")[2]
 
 
 def _snapshots(writer: SnapshotWriter, encoder: Encoder) -> list[Snapshot]:
@@ -188,5 +190,5 @@ def _borrowed_parts(root: Path, encoder: Encoder) -> list[Part]:
             f"with {encoder.fingerprint!r}; vectors of two encoders are never mixed: build with the encoder "
             "of that knowledge base, or without its vectors"
         )
-    blocks: list[VectorBlock] = VectorStore(root, encoder.fingerprint, encoder.dimension).blocks()
+    blocks: list[VectorBlock] = VectorStore(root, _fingerprint(snapshot), encoder.dimension).blocks()
     return [*_snapshot_parts(snapshot), *((block.hashes, block.vectors) for block in blocks)]
