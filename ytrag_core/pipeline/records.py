@@ -21,6 +21,7 @@ from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
+from ytrag_core.storage.meta_rows import in_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,12 +53,13 @@ def _sha256(*parts: str) -> str:
 
 def _document_row(document: Document, chunked: str) -> DocumentRow:
     metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
+    outline = [repr((document.headings, document.pages))] if document.headings or document.pages else []
     return DocumentRow(
         id=document.id,
         source=_LINE.sub("", document.source) if document.has_record_id else document.source,
         title=document.title,
         text=document.text,
-        sha256=_sha256(chunked, document.title, document.text, metadata),
+        sha256=_sha256(chunked, document.title, document.text, metadata, *outline),
         metadata=document.metadata,
         has_record_id=document.has_record_id,
     )
@@ -75,7 +77,7 @@ def store_documents(
     One that cannot be stored is a problem, and leaves its former version in place.
     """
     known = meta.document_hashes()
-    for batch in _batches(documents):
+    for batch in in_batches(documents, weight=lambda document: len(document.text)):
         changed = []
         for document in batch:
             row = _document_row(document, chunked)
@@ -114,6 +116,8 @@ def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
         start=chunk.start,
         end=chunk.end,
         sha256=_sha256(chunk.title, chunk.text, "first" if chunk.start == 0 else "later"),
+        page=chunk.page,
+        heading=chunk.heading,
     )
 
 
@@ -226,14 +230,18 @@ def stored_content(
         ],
         schema=DOCUMENTS,
     )
+    document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
     chunk_table = pa.table(
         [
             [row.id for row in rows],
-            np.array([row_of_document[row.document_id] for row in rows], np.int32),
+            document_rows,
             [row.title for row in rows],
             [row.text for row in rows],
             np.array([row.start for row in rows], np.int32),
             np.array([row.end for row in rows], np.int32),
+            pa.array([row.page for row in rows], pa.int32()),
+            [row.heading for row in rows],
+            document_table["metadata"].combine_chunks().take(document_rows),
         ],
         schema=CHUNKS,
     )
