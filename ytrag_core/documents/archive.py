@@ -39,6 +39,8 @@ class ArchiveLimits:
         Unpacked bytes for a packed one, where more than `free` bytes are unpacked.
     free
         Bytes of a member that any ratio is allowed for.
+    largest
+        Bytes of a member, whatever its ratio: it is held in memory.
     """
 
     depth: int = 3
@@ -46,6 +48,7 @@ class ArchiveLimits:
     total: int = 4 << 30
     ratio: int = 200
     free: int = 16 << 20
+    largest: int = 1 << 30
     _members: int = field(default=0, init=False)
     _total: int = field(default=0, init=False)
 
@@ -150,7 +153,7 @@ def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveL
         raise ValueError("encrypted; unpack the archive with its password")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise ValueError("a symbolic link in an archive is not followed")
-    bound = max(limits.free, limits.ratio * member.compress_size)
+    bound = min(limits.largest, max(limits.free, limits.ratio * member.compress_size))
     pieces, size = [], 0
     try:
         with archive.open(member) as stream:

@@ -122,10 +122,16 @@ def _bookmarks(pdf: Any) -> list[Bookmark]:
 
 def _lines(pdf: Any) -> list[list[Line]]:
     """Return the lines of each page in reading order, none for a page without text."""
+    from pypdfium2 import PdfiumError
+
     pages = []
     for number in range(1, len(pdf) + 1):
-        page = pdf[number - 1]
-        text_page = page.get_textpage()
+        try:
+            page = pdf[number - 1]
+            text_page = page.get_textpage()
+        except PdfiumError:  # a damaged page costs no other; it is told as one without text
+            pages.append([])
+            continue
         pieces = pieces_of(_glyphs(page, text_page))
         pages.append([line for group in reading_order(pieces) for line in lines_of(group, number)])
         text_page.close()
