@@ -185,7 +185,10 @@ def _named(document: Document, spans: list[tuple[int, int]]) -> list[Chunk]:
     prefix = hashlib.sha256(document.id.encode()).hexdigest()[:8]
     chunks = []
     repeats: dict[str, int] = {}
-    above = Breadcrumbs(document.headings)
+    headings = document.headings
+    # The title stands beside every passage already.
+    is_titled = bool(headings) and headings[0].text == document.title
+    above = Breadcrumbs(headings[is_titled:])
     for number, (start, end) in enumerate(spans):
         text = document.text[start:end]
         if document.has_record_id:

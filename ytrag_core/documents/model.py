@@ -83,7 +83,8 @@ class Chunk:
     page
         The page that it starts on, from 1; None where the document has no pages.
     heading
-        The headings that it stands under, outermost first, joined by ` > `; may be empty.
+        The headings that its start stands under, outermost first, joined by ` > `; may be empty. A first one
+        that is the document's title is left out.
     """
 
     id: str

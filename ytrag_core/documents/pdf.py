@@ -124,7 +124,7 @@ def _lines(pdf: Any) -> list[list[Line]]:
     """Return the lines of each page in reading order, none for a page without text."""
     from pypdfium2 import PdfiumError
 
-    pages = []
+    pages: list[list[Line]] = []
     for number in range(1, len(pdf) + 1):
         try:
             page = pdf[number - 1]

@@ -34,6 +34,7 @@ _NEXT = re.compile(r"(?P<second>[^\W\d_]+)")
 _NUMBERED = re.compile(
     r"(?P<latin>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+[A-Z].{1,100}(?<![.,;:])$|[一二三四五六七八九十]{1,3}、[^。；，]{1,24}$"
 )
+_CAPTION = re.compile(r"(?:fig(?:ure|\.)|table|图|圖|表)\s*\d", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ALNUM = re.compile(r"[\W_]+")
 _SOFT = "\u00ad"
@@ -257,7 +258,7 @@ class _Writer:
     def _level(self, lines: list[Line]) -> int:
         """Return the level of a heading, 0 for what is none."""
         said = " ".join(line.text for line in lines)
-        if lines[0].is_row or len(said) > _LONGEST or not _ALNUM.sub("", said):
+        if lines[0].is_row or len(said) > _LONGEST or not _ALNUM.sub("", said) or _CAPTION.match(said):
             return 0
         if self._marks:
             return self._marked(lines[0].page, said)
