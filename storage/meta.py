@@ -178,9 +178,12 @@ class MetaStore:
             If a chunk's document is unknown, its text is not what lies at its offsets, or its id is taken.
         """
         self._check_open_build()
+        owner: tuple[str, str] | None = None
         for batch in in_batches(chunks, weight=lambda row: len(row.text)):
             for document_id, rows in groupby(batch, key=lambda row: row.document_id):
-                self._check_slices(document_id, rows)
+                if owner is None or owner[0] != document_id:  # a long text is fetched once, not a batch
+                    owner = document_id, self._text(document_id)
+                _check_slices(*owner, rows)
             values = [
                 (
                     *(row.id, row.document_id, row.position, row.start, row.end, row.sha256),
@@ -203,20 +206,14 @@ class MetaStore:
                         f"chunk id {taken.id!r} of document {taken.document_id!r} is taken: ids are unique"
                     ) from error
 
-    def _check_slices(self, document_id: str, chunks: Iterable[ChunkRow]) -> None:
-        found = self._database.rows(
-            f"SELECT text FROM documents WHERE {_SEEN} AND id = ?2", (self._as_of, document_id)
-        )
-        for chunk in chunks:
-            if not found:
-                raise DocumentError(
-                    f"chunk {chunk.id!r} is of document {document_id!r}, which is not stored: store it first"
-                )
-            inside = 0 <= chunk.start <= chunk.end
-            if not inside or found[0][0][chunk.start : chunk.end] != chunk.text:
-                raise DocumentError(
-                    f"chunk {chunk.id!r} is not what is at {chunk.start}:{chunk.end} of {document_id!r}"
-                )
+    def _text(self, document_id: str) -> str:
+        statement = f"SELECT text FROM documents WHERE {_SEEN} AND id = ?2"
+        found = self._database.rows(statement, (self._as_of, document_id))
+        if not found:
+            raise DocumentError(
+                f"a chunk is of document {document_id!r}, which is not stored: store the document first"
+            )
+        return str(found[0][0])
 
     def chunks(self, document_id: str | None = None) -> Iterator[ChunkRow]:
         """Yield the chunks with text and title, ordered by document id and position.
@@ -290,3 +287,11 @@ def _remove(connection: sqlite3.Connection, document_ids: list[str], snapshot: i
         live = f"{column} = ?1 AND removed IS NULL"
         connection.executemany(f"DELETE FROM {table} WHERE {live} AND added = ?2", keys)
         connection.executemany(f"UPDATE {table} SET removed = ?2 WHERE {live}", keys)
+
+
+def _check_slices(document_id: str, text: str, chunks: Iterable[ChunkRow]) -> None:
+    for chunk in chunks:
+        if not 0 <= chunk.start <= chunk.end or text[chunk.start : chunk.end] != chunk.text:
+            raise DocumentError(
+                f"chunk {chunk.id!r} is not what is at {chunk.start}:{chunk.end} of {document_id!r}"
+            )

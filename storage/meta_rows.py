@@ -30,6 +30,7 @@ _Row = TypeVar("_Row")
 META_VERSION = 2
 APPLICATION_ID = 0x79745247  # "ytRG"
 _BATCH_ROWS = 500
+_PIECE = 1 << 20
 _BATCH_CHARACTERS = 16_000_000
 
 RecordKind = Literal["schema_versions", "schema_proposals", "jobs", "settings"]
@@ -183,8 +184,11 @@ def in_batches(
 
 
 def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
-        text.encode()
+        for start in range(0, len(text), _PIECE):  # a copy of a whole text might take hundreds of megabytes
+            text[start : start + _PIECE].encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -37,17 +38,22 @@ __all__ = ["extract_missing", "known_sources", "store_documents", "store_recorde
 _RECORDED = "recorded"
 _OFFLINE = EXTRACTOR_VERSION
 _BATCH = 256
+_PIECE = 1 << 20
 _LINE = re.compile(r":\d+$")
 
 T = TypeVar("T")
+_Passages: TypeAlias = "Callable[[], Iterable[ChunkRow]]"
 
 
 def _sha256(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:
-        encoded = part.encode()
-        digest.update(len(encoded).to_bytes(8, "little"))
-        digest.update(encoded)
+        # A text may have hundreds of megabytes, so that it is encoded piece by piece.
+        pieces = range(0, len(part), _PIECE)
+        n_bytes = sum(len(part[start : start + _PIECE].encode()) for start in pieces)
+        digest.update(n_bytes.to_bytes(8, "little"))
+        for start in pieces:
+            digest.update(part[start : start + _PIECE].encode())
     return digest.hexdigest()
 
 
@@ -82,7 +88,7 @@ def store_documents(
         for document in batch:
             row = _document_row(document, chunked)
             if known.get(row.id) != row.sha256:
-                changed.append((row, [_chunk_row(*item) for item in enumerate(chunk(document))]))
+                changed.append((row, partial(_chunk_rows, document, chunk)))
         former = {row.id: _stored(meta, row.id) for row, _ in changed if row.id in known}
         try:
             _put(meta, changed)
@@ -96,14 +102,22 @@ def store_documents(
                     problems.append(Problem(row.source, str(error)))
 
 
-def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, Sequence[ChunkRow]]]:
+def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, _Passages]]:
     row = meta.document(document_id)
-    return [] if row is None else [(row, list(meta.chunks(document_id)))]
+    if row is None:
+        return []
+    passages = list(meta.chunks(document_id))
+    return [(row, lambda: passages)]
 
 
-def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, Sequence[ChunkRow]]]) -> None:
+def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, _Passages]]) -> None:
+    """Store documents, then cut and store one after the other: passages take as much memory as the text."""
     meta.put_documents(row for row, _ in changed)
-    meta.put_chunks(passage for _, passages in changed for passage in passages)
+    meta.put_chunks(passage for _, passages in changed for passage in passages())
+
+
+def _chunk_rows(document: Document, chunk: Callable[[Document], Sequence[Chunk]]) -> Iterator[ChunkRow]:
+    return (_chunk_row(position, passage) for position, passage in enumerate(chunk(document)))
 
 
 def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
