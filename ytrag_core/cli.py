@@ -129,7 +129,7 @@ def index(
     """Index documents: text, Markdown, HTML, PDF, Word, tables and JSON.
 
     PATH is a file, a folder, a pattern such as 'notes/**/*.md', or a zip archive. Records {id?, title?, text}
-    come from .jsonl, .json and tables with a column called text. HTML and PDF need pip install 'ytrag[docs]'.
+    come from .jsonl, .json and tables with a column called text. HTML and PDF need ytrag's extra "docs".
     What cannot be read is reported with its reason; the rest is indexed.
     """
     if extractor is Extractor.LLM:
