@@ -12,7 +12,7 @@ from urllib.parse import quote
 from ytrag_core.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["Database", "sqlite_errors"]
@@ -56,6 +56,13 @@ class Database:
         What makes the tables of a new file.
     writable
         False opens read-only, also in a directory that cannot be written.
+    upgrades
+        For each older version, what makes the next one of it; done when the file is opened for writing.
+
+    Attributes
+    ----------
+    version
+        The file's version; below the highest one only where it was opened read-only.
 
     Raises
     ------
@@ -64,7 +71,14 @@ class Database:
     """
 
     def __init__(
-        self, path: Path, *, application_id: int, version: int, statements: Sequence[str], writable: bool
+        self,
+        path: Path,
+        *,
+        application_id: int,
+        version: int,
+        statements: Sequence[str],
+        writable: bool,
+        upgrades: Mapping[int, Sequence[str]] | None = None,
     ) -> None:
         self.path = path
         self.writable = writable
@@ -79,7 +93,9 @@ class Database:
                     self._connection.execute("PRAGMA journal_mode=WAL")
                     self._connection.execute("PRAGMA synchronous=FULL")
                     self._create(application_id, version, statements)
-                self._recognise(application_id, version)
+                self.version = self._recognise(application_id, version)
+                if writable:
+                    self._upgrade(version, upgrades or {})
         except BaseException:
             self.close()
             raise
@@ -119,7 +135,17 @@ class Database:
             connection.execute(f"PRAGMA application_id={application_id}")
             connection.execute(f"PRAGMA user_version={version}")
 
-    def _recognise(self, application_id: int, version: int) -> None:
+    def _upgrade(self, version: int, upgrades: Mapping[int, Sequence[str]]) -> None:
+        if self.version == version:
+            return
+        with self.transaction() as connection:
+            for older in range(self.version, version):
+                for statement in upgrades[older]:
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={version}")
+        self.version = version
+
+    def _recognise(self, application_id: int, version: int) -> int:
         found, found_version = self._pragma("application_id"), self._pragma("user_version")
         if found != application_id:
             raise SnapshotError(
@@ -129,6 +155,7 @@ class Database:
             raise SnapshotError(
                 f"{self.path} is of format {found_version}, this ytrag reads up to {version}: upgrade ytrag"
             )
+        return found_version
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

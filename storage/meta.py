@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self
 
 from ytrag_core.errors import DocumentError, SnapshotError
@@ -19,6 +20,7 @@ from ytrag_core.storage.meta_rows import (
     APPLICATION_ID,
     META_VERSION,
     STATEMENTS,
+    UPGRADES,
     ChunkRow,
     DocumentRow,
     RecordKind,
@@ -37,10 +39,12 @@ __all__ = ["META_VERSION", "ChunkRow", "DocumentRow", "MetaStore", "RecordKind"]
 
 _SEEN = "added <= ?1 AND (removed IS NULL OR removed > ?1)"
 _CHUNKS_OF_DOCUMENT = (
-    'SELECT json_group_array(json_array(position, chunks.id, "start", "end", chunks.sha256)) FROM chunks'
+    'SELECT json_group_array(json_array(position, chunks.id, "start", "end", chunks.sha256, {place}))'
+    " FROM chunks"
     " WHERE document_id = documents.id"
     " AND chunks.added <= ?1 AND (chunks.removed IS NULL OR chunks.removed > ?1)"
 )
+_PLACE = {1: "NULL, ''"}
 _COLUMNS = "id, source, title, sha256, metadata, has_record_id, text"
 
 
@@ -75,7 +79,10 @@ class MetaStore:
             version=META_VERSION,
             statements=STATEMENTS,
             writable=writable,
+            upgrades=UPGRADES,
         )
+        place = _PLACE.get(self._database.version, "page, heading")
+        self._chunks_of_document = _CHUNKS_OF_DOCUMENT.format(place=place)
         self._as_of = snapshot + 1 if writable else snapshot
         self._frozen = not writable
 
@@ -171,19 +178,26 @@ class MetaStore:
             If a chunk's document is unknown, its text is not what lies at its offsets, or its id is taken.
         """
         self._check_open_build()
+        owner: tuple[str, str] | None = None
         for batch in in_batches(chunks, weight=lambda row: len(row.text)):
             for document_id, rows in groupby(batch, key=lambda row: row.document_id):
-                self._check_slices(document_id, rows)
+                if owner is None or owner[0] != document_id:  # a long text is fetched once, not a batch
+                    owner = document_id, self._text(document_id)
+                _check_slices(*owner, rows)
             values = [
-                (row.id, row.document_id, row.position, row.start, row.end, row.sha256, self._as_of)
+                (
+                    *(row.id, row.document_id, row.position, row.start, row.end, row.sha256),
+                    *(row.page, row.heading, self._as_of),
+                )
                 for row in batch
             ]
             with self._database.transaction() as connection:
                 before = connection.total_changes
                 try:
                     connection.executemany(
-                        'INSERT INTO chunks(id, document_id, position, "start", "end", sha256, added)'
-                        " VALUES(?, ?, ?, ?, ?, ?, ?)",
+                        "INSERT INTO chunks"
+                        '(id, document_id, position, "start", "end", sha256, page, heading, added)'
+                        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         values,
                     )
                 except sqlite3.IntegrityError as error:
@@ -192,20 +206,14 @@ class MetaStore:
                         f"chunk id {taken.id!r} of document {taken.document_id!r} is taken: ids are unique"
                     ) from error
 
-    def _check_slices(self, document_id: str, chunks: Iterable[ChunkRow]) -> None:
-        found = self._database.rows(
-            f"SELECT text FROM documents WHERE {_SEEN} AND id = ?2", (self._as_of, document_id)
-        )
-        for chunk in chunks:
-            if not found:
-                raise DocumentError(
-                    f"chunk {chunk.id!r} is of document {document_id!r}, which is not stored: store it first"
-                )
-            inside = 0 <= chunk.start <= chunk.end
-            if not inside or found[0][0][chunk.start : chunk.end] != chunk.text:
-                raise DocumentError(
-                    f"chunk {chunk.id!r} is not what is at {chunk.start}:{chunk.end} of {document_id!r}"
-                )
+    def _text(self, document_id: str) -> str:
+        statement = f"SELECT text FROM documents WHERE {_SEEN} AND id = ?2"
+        found = self._database.rows(statement, (self._as_of, document_id))
+        if not found:
+            raise DocumentError(
+                f"a chunk is of document {document_id!r}, which is not stored: store the document first"
+            )
+        return str(found[0][0])
 
     def chunks(self, document_id: str | None = None) -> Iterator[ChunkRow]:
         """Yield the chunks with text and title, ordered by document id and position.
@@ -216,13 +224,13 @@ class MetaStore:
             Only this document's; None for all.
         """
         statement = (
-            f"SELECT id, title, text, ({_CHUNKS_OF_DOCUMENT}) FROM documents WHERE {_SEEN}"
+            f"SELECT id, title, text, ({self._chunks_of_document}) FROM documents WHERE {_SEEN}"
             f" {'' if document_id is None else 'AND id = ?2'} ORDER BY id"
         )
         values = (self._as_of,) if document_id is None else (self._as_of, document_id)
         for owner, title, text, listed in self._database.stream(statement, values):
-            for position, chunk_id, start, end, sha256 in sorted(json.loads(listed)):
-                yield ChunkRow(chunk_id, owner, position, title, text[start:end], start, end, sha256)
+            for position, chunk_id, start, end, *rest in sorted(json.loads(listed), key=itemgetter(0)):
+                yield ChunkRow(chunk_id, owner, position, title, text[start:end], start, end, *rest)
 
     def put_extractions(self, extractor: str, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         """Store what `extractor` said about chunks: pairs of the chunk's hash and a JSON object."""
@@ -279,3 +287,11 @@ def _remove(connection: sqlite3.Connection, document_ids: list[str], snapshot: i
         live = f"{column} = ?1 AND removed IS NULL"
         connection.executemany(f"DELETE FROM {table} WHERE {live} AND added = ?2", keys)
         connection.executemany(f"UPDATE {table} SET removed = ?2 WHERE {live}", keys)
+
+
+def _check_slices(document_id: str, text: str, chunks: Iterable[ChunkRow]) -> None:
+    for chunk in chunks:
+        if not 0 <= chunk.start <= chunk.end or text[chunk.start : chunk.end] != chunk.text:
+            raise DocumentError(
+                f"chunk {chunk.id!r} is not what is at {chunk.start}:{chunk.end} of {document_id!r}"
+            )

@@ -15,6 +15,7 @@ __all__ = [
     "APPLICATION_ID",
     "META_VERSION",
     "STATEMENTS",
+    "UPGRADES",
     "ChunkRow",
     "DocumentRow",
     "RecordKind",
@@ -26,9 +27,10 @@ __all__ = [
 
 _Row = TypeVar("_Row")
 
-META_VERSION = 1
+META_VERSION = 2
 APPLICATION_ID = 0x79745247  # "ytRG"
 _BATCH_ROWS = 500
+_PIECE = 1 << 20
 _BATCH_CHARACTERS = 16_000_000
 
 RecordKind = Literal["schema_versions", "schema_proposals", "jobs", "settings"]
@@ -42,7 +44,7 @@ STATEMENTS = (
     "CREATE UNIQUE INDEX documents_once ON documents(id) WHERE removed IS NULL",
     "CREATE TABLE chunks(id TEXT NOT NULL, document_id TEXT NOT NULL, position INTEGER NOT NULL, "
     ' "start" INTEGER NOT NULL, "end" INTEGER NOT NULL, sha256 TEXT NOT NULL,'
-    " added INTEGER NOT NULL, removed INTEGER)",
+    " added INTEGER NOT NULL, removed INTEGER, page INTEGER, heading TEXT NOT NULL DEFAULT '')",
     "CREATE INDEX chunks_by_document ON chunks(document_id, position)",
     "CREATE UNIQUE INDEX chunks_once ON chunks(id) WHERE removed IS NULL",
     "CREATE TABLE extractions(chunk_sha256 TEXT NOT NULL, extractor TEXT NOT NULL, payload TEXT NOT NULL,"
@@ -51,6 +53,13 @@ STATEMENTS = (
     ' PRIMARY KEY("key", model)) WITHOUT ROWID',
     *(f"CREATE TABLE {kind}(id TEXT PRIMARY KEY, payload TEXT NOT NULL)" for kind in _RECORD_KINDS),
 )
+
+UPGRADES = {
+    1: (
+        "ALTER TABLE chunks ADD COLUMN page INTEGER",
+        "ALTER TABLE chunks ADD COLUMN heading TEXT NOT NULL DEFAULT ''",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,10 @@ class ChunkRow:
         Offsets into the document's text, in characters, end exclusive.
     sha256
         Hash by which recorded extractions are found.
+    page
+        The page that it starts on, from 1; None where the document has no pages.
+    heading
+        The headings that it stands under, outermost first, joined by ` > `; may be empty.
     """
 
     id: str
@@ -114,6 +127,8 @@ class ChunkRow:
     start: int
     end: int
     sha256: str
+    page: int | None = None
+    heading: str = ""
 
 
 def to_json(value: Any, owner: str) -> str:
@@ -169,8 +184,11 @@ def in_batches(
 
 
 def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
-        text.encode()
+        for start in range(0, len(text), _PIECE):  # a copy of a whole text might take hundreds of megabytes
+            text[start : start + _PIECE].encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -15,7 +15,7 @@ from ytrag_core.storage.tables import read_table
 from ytrag_core.storage.verified import read_stamps, stamp, write_stamps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -167,10 +167,14 @@ class Snapshot:
         return self.path / relative
 
     def table(
-        self, name: str, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        schema: pa.Schema | None = None,
+        optional: Collection[str] = (),
     ) -> pa.Table:
         """Read a table, for example "entities"; see `read_table`."""
-        return read_table(self.file(f"{name}.parquet"), columns, schema)
+        return read_table(self.file(f"{name}.parquet"), columns, schema, optional)
 
     def arrays(self, relative: str, spec: Mapping[str, ArraySpec] | None = None) -> dict[str, NDArray[Any]]:
         """Memory-map the arrays of a file, for example "graph.arrow"; see `map_arrays`."""

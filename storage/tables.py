@@ -11,7 +11,7 @@ from ytrag_core.errors import SnapshotError
 from ytrag_core.storage.files import fsync_path, reading, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
 __all__ = ["read_table", "write_table"]
@@ -52,7 +52,12 @@ def write_table(path: Path, table: pa.Table) -> None:
         fsync_path(path)
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None) -> pa.Table:
+def read_table(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    schema: pa.Schema | None = None,
+    optional: Collection[str] = (),
+) -> pa.Table:
     """Read a Parquet table and check its columns.
 
     Parameters
@@ -63,6 +68,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None, schema: pa.Sche
         The columns to read, in this order; None for all.
     schema
         Names and types that the columns must have; with `columns`, only those among them are checked.
+    optional
+        Columns of `schema` that older files lack; where one is missing it is read as nulls.
 
     Returns
     -------
@@ -76,13 +83,25 @@ def read_table(path: Path, columns: Sequence[str] | None = None, schema: pa.Sche
     """
     try:
         with reading(path), pq.ParquetFile(str(path), page_checksum_verification=True) as file:
-            _check(path, file.schema_arrow, columns, schema)
-            table = file.read(columns=None if columns is None else list(columns))
+            found = file.schema_arrow
+            absent = [name for name in optional if name not in found.names]
+            wanted = None if columns is None else [name for name in columns if name not in absent]
+            present = schema if schema is None else _without(schema, absent)
+            _check(path, found, wanted, present)
+            table = file.read(columns=wanted)
     except (pa.ArrowException, ValueError) as error:
         raise SnapshotError(
             f"{path} is truncated, damaged or not Parquet ({error}): build it again"
         ) from error
+    for name in absent:
+        if schema is not None and (columns is None or name in columns):
+            field = schema.field(name)
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
     return table if columns is None else table.select(list(columns))
+
+
+def _without(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name not in names])
 
 
 def _check(path: Path, found: pa.Schema, columns: Sequence[str] | None, schema: pa.Schema | None) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from ytrag_core.documents.chunking import chunk_document, whole_chunk
-from ytrag_core.documents.model import Chunk, Document
+from ytrag_core.documents.model import Chunk, Document, Heading
 from ytrag_core.documents.read import read_documents
 from ytrag_core.documents.sentences import split_sentences
 
@@ -170,3 +170,56 @@ def test_real_documents_keep_every_word(shared_data: Path) -> None:
 def test_sentences(text: str, sentences: list[str]) -> None:
     spans = split_sentences(text)
     assert [text[start:end] for start, end in spans] == sentences
+
+
+def test_headings_of_the_document_are_borders_and_breadcrumbs() -> None:
+    before = "One two three four five six seven eight nine ten."
+    after = "Eleven twelve thirteen fourteen fifteen sixteen seventeen."
+    text = f"Top\n{before}\nNext Thing\n{after}\nLast Thing\n{before}"
+    headings = (
+        Heading(0, 1, "Top"),
+        Heading(text.index("Next"), 2, "Next Thing"),
+        Heading(text.index("Last"), 2, "Last Thing"),
+    )
+    pages = (0, text.index("Next") + 5, text.index("Last"))
+    whole = Document("d", "T", text, "d", headings=headings, pages=pages)
+    chunks = chunk_document(whole, WORDS, max_tokens=16)
+    assert_covers(text, chunks)
+    assert [(chunk.text.split("\n")[0], chunk.heading, chunk.page) for chunk in chunks] == [
+        ("Top", "Top", 1),
+        ("Next Thing", "Top > Next Thing", 1),
+        ("Last Thing", "Top > Last Thing", 3),
+    ]
+
+
+def test_progress_tells_how_far_a_text_is_cut() -> None:
+    text = "\n\n".join(f"Paragraph {n} tells a little more of the long story." for n in range(9000))
+    seen: list[tuple[int, int]] = []
+    chunk_document(document(text), WORDS, progress=lambda done, total: seen.append((done, total)))
+    assert len(seen) > 2
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (len(text), len(text))
+
+
+def test_chapters_of_plain_text_are_headings(tmp_path: Path) -> None:
+    path = tmp_path / "novel.txt"
+    path.write_text(
+        "序\n\n  第一回 桃园结义\n文。\nCHAPTER II. The Sea\ntext\nPart 3\n第二节 其他，不是标题\n",
+        encoding="utf-8",
+    )
+    (read,) = read_documents([path])
+    assert isinstance(read, Document)
+    assert [(heading.level, heading.text) for heading in read.headings] == [
+        (2, "第一回 桃园结义"), (2, "CHAPTER II. The Sea"), (1, "Part 3")
+    ]  # fmt: skip
+    assert all(read.text.startswith(heading.text, heading.start) for heading in read.headings)
+
+
+def test_headings_of_markdown(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    text = "---\ntitle: T\n# no: heading\n---\n# A *b*\n\n```\n# code\n```\n\nC\n---\n\n#### D ####\n"
+    text += "\n| a |\n|---|\n"
+    path.write_text(text, encoding="utf-8")
+    (read,) = read_documents([path])
+    assert isinstance(read, Document)
+    assert [(heading.level, heading.text) for heading in read.headings] == [(1, "A b"), (2, "C"), (4, "D")]

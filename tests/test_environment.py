@@ -18,6 +18,7 @@ from tests.house import PACKAGE, REPOSITORY, imports, modules
 COPYLEFT = re.compile(r"\b(A?GPL|LGPL|EUPL|OSL|CC-BY-NC|SSPL|BUSL)|GNU|Affero|non-?commercial", re.IGNORECASE)
 with (REPOSITORY / "pyproject.toml").open("rb") as file:
     PROJECT: dict[str, Any] = tomllib.load(file)["project"]
+RUNTIME: list[str] = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["docs"]]
 
 
 def test_dependencies_are_what_the_product_imports() -> None:
@@ -29,7 +30,7 @@ def test_dependencies_are_what_the_product_imports() -> None:
     }
     owners = metadata.packages_distributions()
     imported = {_canonical(owner) for name in foreign for owner in owners.get(name, [name])}
-    declared = {_canonical(Requirement(line).name) for line in PROJECT["dependencies"]}
+    declared = {_canonical(Requirement(line).name) for line in RUNTIME}
     assert imported == declared, (
         f"imported but not declared: {sorted(imported - declared)}; "
         f"declared but never imported: {sorted(declared - imported)}"
@@ -49,8 +50,8 @@ def test_every_dependency_has_a_lower_bound() -> None:
 
 
 def test_what_a_user_installs_is_permissive() -> None:
-    licences = {name: _licence(name) for name in sorted(_closure(PROJECT["dependencies"]))}
-    assert len(licences) > len(PROJECT["dependencies"])
+    licences = {name: _licence(name) for name in sorted(_closure(RUNTIME))}
+    assert len(licences) > len(RUNTIME)
     restrictive = {name: licence for name, licence in licences.items() if COPYLEFT.search(licence)}
     assert not restrictive, f"copyleft or restricted licences among the runtime dependencies: {restrictive}"
 

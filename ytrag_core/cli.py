@@ -126,7 +126,12 @@ def index(
     reuse_vectors: ReuseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Index text: files and folders of .txt, .md and .jsonl ({id?, title?, text} a line)."""
+    """Index documents: text, Markdown, HTML, PDF, Word, tables and JSON.
+
+    PATH is a file, a folder, a pattern such as 'notes/**/*.md', or a zip archive. Records {id?, title?, text}
+    come from .jsonl, .json and tables with a column called text. HTML and PDF need ytrag's extra "docs".
+    What cannot be read is reported with its reason; the rest is indexed.
+    """
     if extractor is Extractor.LLM:
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"

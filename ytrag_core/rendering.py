@@ -144,6 +144,9 @@ def _passage(console: Console, label: str, shown: Highlight, *, with_routes: boo
     head = Text.assemble(
         (label, "dim"), (printable(chunk.title) or chunk.id, "bold"), ("  ", ""), (printable(chunk.id), "dim")
     )
+    place = ", ".join(part for part in (f"p. {chunk.page}" if chunk.page else "", chunk.heading) if part)
+    if place:
+        head.append(f"  {printable(place)}", "dim")
     if with_routes:
         routes = ", ".join(
             f"{route} {rank}" for route, rank in sorted(chunk.routes.items(), key=lambda r: r[1])

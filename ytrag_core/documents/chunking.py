@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer
 
+from ytrag_core.documents.headings import Breadcrumbs, page_at
 from ytrag_core.documents.model import Chunk, Document
 from ytrag_core.documents.sentences import sentence_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["chunk_document", "whole_chunk"]
 
@@ -38,7 +39,13 @@ _SPACE = re.compile(r"\s+")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
 
-def chunk_document(document: Document, tokenizer: Tokenizer, *, max_tokens: int = 240) -> list[Chunk]:
+def chunk_document(
+    document: Document,
+    tokenizer: Tokenizer,
+    *,
+    max_tokens: int = 240,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Chunk]:
     """Cut a document into passages, in order and without overlap.
 
     Parameters
@@ -50,6 +57,8 @@ def chunk_document(document: Document, tokenizer: Tokenizer, *, max_tokens: int 
     max_tokens
         Upper bound of a passage, special tokens not counted, at least 8. Words that the tokenizer cannot
         take apart count by their length.
+    progress
+        Told how many characters of how many are done, after each hundred thousand or so.
 
     Returns
     -------
@@ -65,11 +74,13 @@ def chunk_document(document: Document, tokenizer: Tokenizer, *, max_tokens: int 
     if max_tokens < 8:
         raise ValueError(f"max_tokens is {max_tokens}; at least 8 was wanted")
     counter = _counter(tokenizer)
-    spans = [
-        span
-        for start, end in _blocks(document.text)
-        for span in _cut(document.text, start, end, counter, max_tokens)
-    ]
+    headings = [heading.start for heading in document.headings]
+    spans: list[tuple[int, int]] = []
+    for start, end in _blocks(document.text):
+        known = headings[bisect_left(headings, start) : bisect_left(headings, end)]
+        spans += _cut(document.text, start, end, [at - start for at in known], counter, max_tokens)
+        if progress is not None:
+            progress(end, len(document.text))
     return _named(document, spans)
 
 
@@ -108,10 +119,12 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _cut(text: str, start: int, end: int, counter: Tokenizer, max_tokens: int) -> Iterator[tuple[int, int]]:
+def _cut(
+    text: str, start: int, end: int, headings: list[int], counter: Tokenizer, max_tokens: int
+) -> Iterator[tuple[int, int]]:
     block = text[start:end]
     token_starts = [first for first, _ in counter.encode(block, add_special_tokens=False).offsets]
-    levels = _borders(block)
+    levels = _borders(block, headings)
     position = _skip_space(block, 0)
     while position < len(block):
         token = bisect_left(token_starts, position)
@@ -127,14 +140,17 @@ def _cut(text: str, start: int, end: int, counter: Tokenizer, max_tokens: int) -
         position = _skip_space(block, cut)
 
 
-def _borders(block: str) -> tuple[list[int], ...]:
+def _borders(block: str, known: list[int]) -> tuple[list[int], ...]:
     """Return the offsets at which a passage may end, by kind, highest first; each list is ascending."""
     headings = list(_HEADING.finditer(block))
     behind_heading = {match.end() for match in headings}
+    for start in known:
+        line_end = block.find("\n", start)
+        behind_heading.add(_skip_space(block, len(block) if line_end < 0 else line_end))
     ends = [[match.end() for match in pattern.finditer(block)] for pattern in (_BLANK_LINE, _LINE)]
     ends.insert(1, sentence_ends(block))
     return (
-        [match.start() for match in headings],
+        sorted({*known, *(match.start() for match in headings)}),
         *([offset for offset in offsets if offset not in behind_heading] for offsets in ends),
         [match.end() for match in _CLAUSE.finditer(block)],
         [match.end() for match in _SPACE.finditer(block)],
@@ -169,6 +185,10 @@ def _named(document: Document, spans: list[tuple[int, int]]) -> list[Chunk]:
     prefix = hashlib.sha256(document.id.encode()).hexdigest()[:8]
     chunks = []
     repeats: dict[str, int] = {}
+    headings = document.headings
+    # The title stands beside every passage already.
+    is_titled = bool(headings) and headings[0].text == document.title
+    above = Breadcrumbs(headings[is_titled:])
     for number, (start, end) in enumerate(spans):
         text = document.text[start:end]
         if document.has_record_id:
@@ -177,5 +197,6 @@ def _named(document: Document, spans: list[tuple[int, int]]) -> list[Chunk]:
             digest = hashlib.sha256(text.encode()).hexdigest()[:12]
             seen = repeats[digest] = repeats.get(digest, 0) + 1
             name = f"{prefix}-{digest}" if seen == 1 else f"{prefix}-{digest}-{seen}"
-        chunks.append(Chunk(name, document.id, document.title, text, start, end))
+        page = page_at(document.pages, start)
+        chunks.append(Chunk(name, document.id, document.title, text, start, end, page, above.at(start)))
     return chunks

@@ -8,7 +8,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Chunk", "Document", "Problem"]
+__all__ = ["Chunk", "Document", "Heading", "Problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading in a document's text.
+
+    Attributes
+    ----------
+    start
+        Offset of its first character.
+    level
+        1 for the outermost.
+    text
+        What it says, without marks.
+    """
+
+    start: int
+    level: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +48,10 @@ class Document:
         Further JSON fields of a record.
     has_record_id
         True when `id` was given by the record itself; its chunks are then called `id`, or `id#0, id#1, ...`.
+    headings
+        The headings in the text, ascending by their offsets.
+    pages
+        Offset at which each page starts, ascending, page 1 first; empty where there are no pages.
     """
 
     id: str
@@ -37,6 +60,8 @@ class Document:
     source: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
     has_record_id: bool = False
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +80,11 @@ class Chunk:
         The passage itself.
     start, end
         Offsets into the document's text, in characters, end exclusive.
+    page
+        The page that it starts on, from 1; None where the document has no pages.
+    heading
+        The headings that its start stands under, outermost first, joined by ` > `; may be empty. A first one
+        that is the document's title is left out.
     """
 
     id: str
@@ -63,6 +93,8 @@ class Chunk:
     text: str
     start: int
     end: int
+    page: int | None = None
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True)

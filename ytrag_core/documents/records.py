@@ -1,21 +1,24 @@
-"""JSON Lines: one record a line, bad lines set aside with their number and reason."""
+"""Records {id?, title?, text, ...metadata} in JSON Lines and JSON; bad ones are set aside with reasons."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ytrag_core.documents.decoding import SAMPLE_BYTES, chinese_encoding, decode
 from ytrag_core.documents.model import Document, Problem
-from ytrag_core.documents.text import clean_text, path_name
+from ytrag_core.documents.source import Source, file_source
+from ytrag_core.documents.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Record", "document_from_record", "read_records", "record_id"]
+__all__ = ["Record", "document_from_record", "read_json", "read_records", "record_id"]
 
 _MOST_DIGITS = 1000
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -23,12 +26,12 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON object of a JSON Lines file.
+    """One JSON object of a JSON Lines file or a JSON array.
 
     Attributes
     ----------
     source
-        Path and line, `corpus.jsonl:12`.
+        Path and line, `corpus.jsonl:12`; in an array, path and place in it, from 1.
     fields
         The object.
     """
@@ -37,22 +40,23 @@ class Record:
     fields: Mapping[str, Any]
 
 
-def read_records(path: Path) -> Iterator[Record | Problem]:
+def read_records(file: Path | Source) -> Iterator[Record | Problem]:
     """Yield the objects of a JSON Lines file one by one, in order.
 
     Parameters
     ----------
-    path
-        UTF-8 with or without BOM, or UTF-16 with BOM. Blank lines are skipped.
+    file
+        UTF-8 with or without BOM, UTF-16 with BOM, GB18030 or Big5. Blank lines are skipped.
 
     Yields
     ------
     Record or Problem
         A problem for each line that is not one JSON object, and one for a file that cannot be read on.
     """
-    name = path_name(path)
+    source = file if isinstance(file, Source) else file_source(file)
+    name = source.name
     try:
-        for number, line in _lines(path):
+        for number, line in _lines(source):
             outcome = _parse(line)
             if isinstance(outcome, str):
                 yield Problem(f"{name}:{number}", outcome)
@@ -64,16 +68,95 @@ def read_records(path: Path) -> Iterator[Record | Problem]:
         yield Problem(name, f"cannot be read on: not valid UTF-16 ({error.reason}); save it as UTF-8")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes | str]]:
-    with path.open("rb") as stream:
-        is_utf16 = stream.read(2) in _UTF16
-        stream.seek(0)
-        if not is_utf16:
-            for number, line in enumerate(stream, 1):
-                yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+def read_json(source: Source) -> Iterator[Record | Problem]:
+    """Yield the records of a JSON file.
+
+    Parameters
+    ----------
+    source
+        An array of objects; an object that is one record; an object with one array of objects in it, such as
+        `{"data": [...]}`; or, under the wrong name, JSON Lines.
+
+    Yields
+    ------
+    Record or Problem
+        A problem for each entry that is no object.
+
+    Raises
+    ------
+    ValueError
+        If the file is nothing of the kind; the message is the reason.
+    OSError
+        If it cannot be read.
+    """
+    text = decode(source.read())
+    try:
+        value = _DECODER.decode(text.removeprefix("\ufeff"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply; a record is a flat JSON object") from error
+    except json.JSONDecodeError as error:
+        if not _is_lines(text):
+            raise ValueError(f"not valid JSON: {error}") from error
+        yield from read_records(source)
+        return
+    if isinstance(value, dict):
+        if "text" in value:
+            yield Record(source.name, value)
             return
-    with path.open(encoding="utf-16", newline="\n") as text:
-        yield from enumerate(text, 1)
+        lists = [entry for entry in value.values() if isinstance(entry, list) and entry]
+        if len(lists) != 1 or not isinstance(lists[0][0], dict):
+            raise ValueError(
+                "an array of records {id?, title?, text, ...}, or one such record, was wanted; an object "
+                f"with the fields {', '.join(map(repr, list(value)[:5])) or 'of none'} arrived"
+            )
+        value = lists[0]
+    if not isinstance(value, list) or not value:
+        arrived = _kind(value) if value else "an empty one"
+        raise ValueError(f"an array of records {{id?, title?, text, ...}} was wanted, {arrived} arrived")
+    for number, fields in enumerate(value, 1):
+        where = f"{source.name}:{number}"
+        if isinstance(fields, dict):
+            yield Record(where, fields)
+        else:
+            yield Problem(where, f"a JSON object was wanted, {_kind(fields)} arrived")
+
+
+def _is_lines(text: str) -> bool:
+    """Tell whether the first line that is not blank is a JSON object by itself."""
+    line = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
+    try:
+        return isinstance(_DECODER.decode(line.strip()), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _lines(source: Source) -> Iterator[tuple[int, bytes | str]]:
+    """Yield the lines with their numbers; bytes are UTF-8, or should be."""
+    with source.open() as stream:
+        sample = stream.read(SAMPLE_BYTES)
+        stream.seek(0)
+        if sample[:2] in _UTF16:
+            with io.TextIOWrapper(stream, encoding="utf-16", newline="\n") as text:
+                yield from enumerate(text, 1)
+            return
+        encoding = _chinese(sample)
+        for number, line in enumerate(stream, 1):
+            if encoding is not None:
+                try:
+                    yield number, line.decode(encoding)
+                    continue
+                except UnicodeDecodeError:
+                    pass  # told as what it is not: UTF-8
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+
+
+def _chinese(sample: bytes) -> str | None:
+    """Return GB18030 or Big5 where a sample of lines is in it; one bad line of UTF-8 makes it neither."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return chinese_encoding(sample, is_whole=False)
+    return None
 
 
 def _parse(line: bytes | str) -> dict[str, Any] | str | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTRIBUTES",
     "CHUNKS",
+    "CHUNK_PLACES",
     "DOCUMENTS",
     "ENTITIES",
     "MENTIONS",
@@ -49,8 +50,14 @@ CHUNKS = pa.schema(
         ("text", pa.string()),
         ("start", pa.int32()),
         ("end", pa.int32()),
+        ("page", pa.int32()),
+        ("heading", pa.string()),
+        ("metadata", pa.string()),
     ]
 )
+CHUNK_PLACES = ("page", "heading", "metadata")
+"""Columns of `CHUNKS` that the knowledge bases of earlier versions lack."""
+
 ENTITIES = pa.schema(
     [
         ("id", pa.int32()),

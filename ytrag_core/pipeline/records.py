@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
+from ytrag_core.storage.meta_rows import in_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,28 +38,34 @@ __all__ = ["extract_missing", "known_sources", "store_documents", "store_recorde
 _RECORDED = "recorded"
 _OFFLINE = EXTRACTOR_VERSION
 _BATCH = 256
+_PIECE = 1 << 20
 _LINE = re.compile(r":\d+$")
 
 T = TypeVar("T")
+_Passages: TypeAlias = "Callable[[], Iterable[ChunkRow]]"
 
 
 def _sha256(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:
-        encoded = part.encode()
-        digest.update(len(encoded).to_bytes(8, "little"))
-        digest.update(encoded)
+        # A text may have hundreds of megabytes, so that it is encoded piece by piece.
+        pieces = range(0, len(part), _PIECE)
+        n_bytes = sum(len(part[start : start + _PIECE].encode()) for start in pieces)
+        digest.update(n_bytes.to_bytes(8, "little"))
+        for start in pieces:
+            digest.update(part[start : start + _PIECE].encode())
     return digest.hexdigest()
 
 
 def _document_row(document: Document, chunked: str) -> DocumentRow:
     metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
+    outline = [repr((document.headings, document.pages))] if document.headings or document.pages else []
     return DocumentRow(
         id=document.id,
         source=_LINE.sub("", document.source) if document.has_record_id else document.source,
         title=document.title,
         text=document.text,
-        sha256=_sha256(chunked, document.title, document.text, metadata),
+        sha256=_sha256(chunked, document.title, document.text, metadata, *outline),
         metadata=document.metadata,
         has_record_id=document.has_record_id,
     )
@@ -75,12 +83,12 @@ def store_documents(
     One that cannot be stored is a problem, and leaves its former version in place.
     """
     known = meta.document_hashes()
-    for batch in _batches(documents):
+    for batch in in_batches(documents, weight=lambda document: len(document.text)):
         changed = []
         for document in batch:
             row = _document_row(document, chunked)
             if known.get(row.id) != row.sha256:
-                changed.append((row, [_chunk_row(*item) for item in enumerate(chunk(document))]))
+                changed.append((row, partial(_chunk_rows, document, chunk)))
         former = {row.id: _stored(meta, row.id) for row, _ in changed if row.id in known}
         try:
             _put(meta, changed)
@@ -94,14 +102,22 @@ def store_documents(
                     problems.append(Problem(row.source, str(error)))
 
 
-def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, Sequence[ChunkRow]]]:
+def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, _Passages]]:
     row = meta.document(document_id)
-    return [] if row is None else [(row, list(meta.chunks(document_id)))]
+    if row is None:
+        return []
+    passages = list(meta.chunks(document_id))
+    return [(row, lambda: passages)]
 
 
-def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, Sequence[ChunkRow]]]) -> None:
+def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, _Passages]]) -> None:
+    """Store documents, then cut and store one after the other: passages take as much memory as the text."""
     meta.put_documents(row for row, _ in changed)
-    meta.put_chunks(passage for _, passages in changed for passage in passages)
+    meta.put_chunks(passage for _, passages in changed for passage in passages())
+
+
+def _chunk_rows(document: Document, chunk: Callable[[Document], Sequence[Chunk]]) -> Iterator[ChunkRow]:
+    return (_chunk_row(position, passage) for position, passage in enumerate(chunk(document)))
 
 
 def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
@@ -114,6 +130,8 @@ def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
         start=chunk.start,
         end=chunk.end,
         sha256=_sha256(chunk.title, chunk.text, "first" if chunk.start == 0 else "later"),
+        page=chunk.page,
+        heading=chunk.heading,
     )
 
 
@@ -226,14 +244,18 @@ def stored_content(
         ],
         schema=DOCUMENTS,
     )
+    document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
     chunk_table = pa.table(
         [
             [row.id for row in rows],
-            np.array([row_of_document[row.document_id] for row in rows], np.int32),
+            document_rows,
             [row.title for row in rows],
             [row.text for row in rows],
             np.array([row.start for row in rows], np.int32),
             np.array([row.end for row in rows], np.int32),
+            pa.array([row.page for row in rows], pa.int32()),
+            [row.heading for row in rows],
+            document_table["metadata"].combine_chunks().take(document_rows),
         ],
         schema=CHUNKS,
     )

@@ -10,6 +10,7 @@ from ytrag_core.config import BuildSettings
 from ytrag_core.errors import SnapshotError
 from ytrag_core.graph.tables import (
     ATTRIBUTES,
+    CHUNK_PLACES,
     CHUNKS,
     DOCUMENTS,
     ENTITIES,
@@ -90,7 +91,7 @@ def _content(snapshot: Snapshot) -> Content:
     return Content(
         graph=_graph(snapshot),
         documents=snapshot.table("documents", DOCUMENTS.names, DOCUMENTS),
-        chunks=snapshot.table("chunks", CHUNKS.names, CHUNKS),
+        chunks=snapshot.table("chunks", CHUNKS.names, CHUNKS, CHUNK_PLACES),
         sources=known_sources(snapshot),
         problems=[],
         schema_version=snapshot.manifest.schema_version,

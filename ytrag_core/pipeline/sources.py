@@ -27,7 +27,7 @@ from ytrag_core.schema.model import GraphSchema
 from ytrag_core.storage.snapshot import SnapshotWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ytrag_core.config import BuildSettings
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["build_from_documents", "build_from_edges", "build_from_openie"]
 
 _DEFAULT_SCHEMA = "general"
+_LONG_TEXT = 2_000_000
 
 
 def build_from_documents(
@@ -70,7 +71,12 @@ def build_from_documents(
                 writer.meta,
                 documents,
                 f"chunks of {settings.max_tokens}",
-                lambda document: chunk_document(document, encoder.tokenizer, max_tokens=settings.max_tokens),
+                lambda document: chunk_document(
+                    document,
+                    encoder.tokenizer,
+                    max_tokens=settings.max_tokens,
+                    progress=_cut_progress(document, recorder),
+                ),
                 problems,
             )
         with recorder.stage("extract") as stage:
@@ -207,6 +213,13 @@ def _counted(
         stage.items += 1
         recorder.progress("read", stage.items, None)
         yield document
+
+
+def _cut_progress(document: Document, recorder: StageRecorder) -> Callable[[int, int], None] | None:
+    """Return what shows how far a long text is cut; a short one takes no time worth showing."""
+    if len(document.text) < _LONG_TEXT:
+        return None
+    return recorder.callback(f"cut {document.source.rpartition('/')[2]}")
 
 
 def _schema(writer: SnapshotWriter, wanted: str | Path | None, *, replace: bool) -> GraphSchema | None:

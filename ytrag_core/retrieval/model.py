@@ -53,23 +53,38 @@ class TripleHit:
 
 @dataclass(frozen=True, slots=True)
 class ChunkHit:
-    """A passage with its fused score and the routes that found it (route name -> rank, from 1)."""
+    """A passage with its fused score and the routes that found it (route name -> rank, from 1).
+
+    Attributes
+    ----------
+    page
+        The page of its document that it starts on, from 1; None where there are no pages.
+    heading
+        The headings that it stands under, outermost first, joined by ` > `; may be empty.
+    """
 
     id: str
     title: str
     text: str
     score: float
     routes: Mapping[str, int]
+    page: int | None = None
+    heading: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
+        """Return the JSON form; page and heading appear only where there are any."""
+        record: dict[str, Any] = {
             "id": self.id,
             "title": self.title,
             "text": self.text,
             "score": self.score,
             "routes": dict(self.routes),
         }
+        if self.page is not None:
+            record["page"] = self.page
+        if self.heading:
+            record["heading"] = self.heading
+        return record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.errors import SnapshotError
-from ytrag_core.graph.tables import CHUNKS, Csr, Provenance
+from ytrag_core.graph.tables import CHUNK_PLACES, CHUNKS, Csr, Provenance
 from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
@@ -251,6 +251,19 @@ class SnapshotView:
         """Return id, title and text of a chunk."""
         ids, titles, texts = self._chunks
         return str(ids[row].as_py()), str(titles[row].as_py()), str(texts[row].as_py())
+
+    @cached_property
+    def _places(self) -> tuple[pa.Array, pa.Array]:
+        columns = ("page", "heading")
+        table = self.snapshot.table("chunks", columns, CHUNKS, CHUNK_PLACES)
+        pages, headings = (table[name].combine_chunks() for name in columns)
+        return pages, headings
+
+    def place(self, row: int) -> tuple[int | None, str]:
+        """Return the page of a chunk, None where it has none, and its headings, empty where it has none."""
+        pages, headings = self._places
+        page = pages[row].as_py()
+        return None if page is None else int(page), str(headings[row].as_py() or "")
 
     def homonyms(self, nodes: NDArray[np.int32]) -> frozenset[int]:
         """Return those of some nodes whose name another node bears too."""
