@@ -115,12 +115,17 @@ class RetrievalSettings(BaseModel):
     common_noun_factor : float
         Factor of a name written all in lower case where another is capitalised ("country" beside "Chad").
     passage_share : float
-        Mass that the best passages of each text route seed, beside 1 of the names and 1 of the triples.
+        Mass that the best passages of each text route seed, beside 1 of the names and 1 of the triples; what
+        was found by meaning seeds as much less as the question is not to be trusted there.
     n_candidates : int
         Passages that each text route puts forward.
-    route_weight : float
-        Weight of dense, BM25 and path scores, each relative to its best, beside the natural logarithm of
-        PageRank.
+    coverage_weight : float
+        What a passage counts that holds all that the question says, beside the natural logarithm of PageRank.
+    meaning_weight : float
+        What a passage counts for each standard deviation by which it resembles the question, and the question
+        without its names, more than passages do on average.
+    path_weight : float
+        What the passages behind the best path count.
     beam : int
         Paths kept at each step of path search.
     max_hops : int
@@ -139,7 +144,9 @@ class RetrievalSettings(BaseModel):
     common_noun_factor: float = Field(default=0.1, ge=0.0, le=1.0)
     passage_share: float = Field(default=0.1, ge=0.0)
     n_candidates: int = Field(default=100, ge=1)
-    route_weight: float = Field(default=2.0, ge=0.0)
+    coverage_weight: float = Field(default=10.0, ge=0.0)
+    meaning_weight: float = Field(default=0.2, ge=0.0)
+    path_weight: float = Field(default=2.0, ge=0.0)
     beam: int = Field(default=32, ge=1)
     max_hops: int = Field(default=3, ge=1, le=5)
     row_limit: int = Field(default=64, ge=1)
