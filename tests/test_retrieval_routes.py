@@ -226,3 +226,28 @@ def test_small_knowledge_bases_answer(
     assert len(evidence.triples) == len(triples)
     for route in ROUTES:
         assert len(kb.retrieve("What colour has the sea?", routes=[route]).chunks) <= 1
+
+
+def test_many_questions_are_answered_as_one_by_one(sample_kb: KnowledgeBase) -> None:
+    questions = [*ASKED, ASKED[0], "?", "And what of zeppelins"]
+    many = sample_kb.retrieve_many(questions, top_k=7)
+    assert [evidence.question for evidence in many] == questions
+    for question, evidence in zip(questions, many, strict=True):
+        single = sample_kb.retrieve(question, top_k=7)
+        assert [chunk.id for chunk in evidence.chunks] == [chunk.id for chunk in single.chunks]
+        assert [chunk.score for chunk in evidence.chunks] == pytest.approx(
+            [chunk.score for chunk in single.chunks], abs=1e-4
+        )
+        assert [(fact.head, fact.relation, fact.tail) for fact in evidence.triples] == [
+            (fact.head, fact.relation, fact.tail) for fact in single.triples
+        ]
+        assert set(evidence.timings_ms) == set(single.timings_ms)
+    assert sample_kb.retrieve_many([]) == []
+
+
+@pytest.mark.parametrize(
+    ("questions", "told"), [(["Who?", " "], "question 1: "), (["Who?", 3], "question 1: "), ("Who?", "list")]
+)
+def test_what_is_wrong_with_one_of_many_is_told(sample_kb: KnowledgeBase, questions: Any, told: str) -> None:
+    with pytest.raises(QueryError, match=told):
+        sample_kb.retrieve_many(questions)

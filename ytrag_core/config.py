@@ -138,7 +138,7 @@ class RetrievalSettings(BaseModel):
 
     n_facts: int = Field(default=5, ge=1)
     damping: float = Field(default=0.7, gt=0.0, lt=1.0)
-    epsilon: float = Field(default=1e-6, gt=0.0)
+    epsilon: float = Field(default=3e-6, gt=0.0)
     max_pushes: int = Field(default=200_000, ge=1)
     mention_power: float = Field(default=2.0, ge=0.0)
     common_noun_factor: float = Field(default=0.1, ge=0.0, le=1.0)

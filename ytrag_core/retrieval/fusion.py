@@ -108,11 +108,11 @@ def fuse(
         Route -> how far it is to be trusted for this question, in [0, 1]; 1 where it is not named.
     """
     total = np.zeros(candidates.shape[0], np.float64)
-    ranks: list[dict[str, int]] = [{} for _ in range(candidates.shape[0])]
+    ranks: dict[str, NDArray[np.int32]] = {}
     for route, chunks in found.items():
         positions = np.searchsorted(candidates, chunks.rows)
-        for rank, position in enumerate(positions.tolist(), start=1):
-            ranks[position][route] = rank
+        ranks[route] = np.zeros(candidates.shape[0], np.int32)
+        ranks[route][positions] = np.arange(1, positions.shape[0] + 1)
         if not chunks.rows.size or chunks.scores[0] <= 0:
             continue
         scores = rescored.get(route)
@@ -122,7 +122,12 @@ def fuse(
         total += trust.get(route, 1.0) * _contribution(route, scores, float(chunks.scores[0]), settings)
     scores = total.astype(np.float32)
     best = top_k(scores, min(k, scores.shape[0]))
-    return RankedChunks(candidates[best], scores[best], [ranks[row] for row in best.tolist()])
+    routes: list[dict[str, int]] = [{} for _ in range(best.shape[0])]
+    for route, rank_of in ranks.items():
+        for found_by, rank in zip(routes, rank_of[best].tolist(), strict=True):
+            if rank:
+                found_by[route] = rank
+    return RankedChunks(candidates[best], scores[best], routes)
 
 
 def _contribution(

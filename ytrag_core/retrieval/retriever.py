@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 import unicodedata
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
+from ytrag_core.embedding.queries import encode_queries
 from ytrag_core.errors import QueryError
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
@@ -17,6 +19,9 @@ from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.retrieval.model import Evidence
@@ -55,6 +60,8 @@ class Retriever:
         self._encoder = encoder
         self._settings = settings or RetrievalSettings()
         self._turns = threading.BoundedSemaphore(_TURNS_PER_CORE * available_cores())
+        self._helper = ThreadPoolExecutor(1, thread_name_prefix="ytrag-helper")
+        self._helper_is_free = threading.Lock()
 
     def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
         """Return the evidence for a question.
@@ -76,29 +83,111 @@ class Retriever:
         wanted = _checked(question, top_k, routes)
         start = time.perf_counter()
         with self._turns:
-            return self._retrieve(question, top_k, wanted, start)
+            asked = self._read(question, wanted)
+            with asked.clock.stage("encode"):
+                query = self._encode(asked)
+            return self._answer(asked, query, top_k, wanted, start)
 
-    def _retrieve(self, question: str, top_k: int, wanted: frozenset[str], start: float) -> Evidence:
+    def retrieve_many(
+        self, questions: Sequence[str], *, top_k: int = 20, routes: Sequence[str] | None = None
+    ) -> list[Evidence]:
+        """Return the evidence for each of many questions, in their order, sooner than one by one.
+
+        They are encoded together and answered side by side, one a core.
+
+        Parameters
+        ----------
+        questions
+            The questions.
+        top_k, routes
+            As for `retrieve`.
+
+        Returns
+        -------
+        list of Evidence
+            As `retrieve` gives it; of the time of encoding each has an equal share.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`; the message says which question it is.
+        """
+        if isinstance(questions, str):
+            raise QueryError(
+                "one string arrived where a sequence of questions was wanted; put it into a list"
+            )
+        wanted = frozenset[str]()
+        for position, question in enumerate(questions):
+            try:
+                wanted = _checked(question, top_k, routes)
+            except QueryError as error:
+                raise QueryError(f"question {position}: {error}") from error
+        if not questions:
+            return []
+        with ThreadPoolExecutor(available_cores(), thread_name_prefix="ytrag-retrieve") as pool:
+            asked = list(pool.map(lambda question: self._read(question, wanted), questions))
+            start = time.perf_counter()
+            texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
+            vectors = dict(zip(texts, encode_queries(self._encoder, texts, available_cores()), strict=True))
+            share = milliseconds_since(start) / len(asked)
+
+            def answer(one: _Asked) -> Evidence:
+                one.clock.timings_ms["encode"] = round(share, 3)
+                started = time.perf_counter() - share / 1e3
+                query = _query_vectors(vectors[one.text], vectors[one.residual] if one.residual else None)
+                with self._turns:
+                    return self._answer(one, query, top_k, wanted, started)
+
+            return list(pool.map(answer, asked))
+
+    def _read(self, question: str, wanted: frozenset[str]) -> _Asked:
+        """Find the names in a question, and what it asks about them."""
         clock = Clock()
-        asked = _plain_letters(question)
+        text = _plain_letters(question)
         with clock.stage("entity"):
-            mentions = find_mentions(asked, self._view.lexicon, self._settings, self._view.name)
-        with clock.stage("encode"):
-            query = self._encode(asked, mentions if wanted & ON_GRAPH else [])
-        run = Run(self._view, self._settings, asked, mentions, query, wanted, clock)
+            mentions = find_mentions(text, self._view.lexicon, self._settings, self._view.name)
+        names = telling(mentions) if wanted & ON_GRAPH else []
+        return _Asked(question, text, mentions, residual_question(text, names) if names else "", clock)
+
+    def _answer(
+        self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], start: float
+    ) -> Evidence:
+        clock = asked.clock
+        run = Run(self._view, self._settings, asked.text, asked.mentions, query, wanted, clock)
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
-                self._view, question, ranked, run.facts, run.paths, run.communities, top_k
+                self._view, asked.question, ranked, run.facts, run.paths, run.communities, top_k
             )
         return replace(evidence, timings_ms={**clock.timings_ms, "total": milliseconds_since(start)})
 
-    def _encode(self, question: str, mentions: Sequence[Mention]) -> QueryVectors:
-        """Encode a question, and what is left of it without its names."""
-        names = telling(mentions)
-        residual = residual_question(question, names)
-        vector = self._encoder.encode_query(question)
-        return QueryVectors(vector, self._encoder.encode_query(residual) if names and residual else vector)
+    def _encode(self, asked: _Asked) -> QueryVectors:
+        """Encode a question and, where a core and the helper are free, beside it what is left of it."""
+        encode = self._encoder.encode_query
+        if not asked.residual:
+            return _query_vectors(encode(asked.text), None)
+        if available_cores() == 1 or not self._helper_is_free.acquire(blocking=False):
+            return _query_vectors(encode(asked.text), encode(asked.residual))
+        try:
+            residual = self._helper.submit(encode, asked.residual)
+            return _query_vectors(encode(asked.text), residual.result())
+        finally:
+            self._helper_is_free.release()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A question as it is understood: `text` in plain letters, `residual` without its names or empty."""
+
+    question: str
+    text: str
+    mentions: list[Mention]
+    residual: str
+    clock: Clock
+
+
+def _query_vectors(question: NDArray[np.float32], residual: NDArray[np.float32] | None) -> QueryVectors:
+    return QueryVectors(question, question if residual is None else residual)
 
 
 def _plain_letters(question: str) -> str:
