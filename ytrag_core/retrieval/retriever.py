@@ -15,6 +15,7 @@ from ytrag_core.errors import QueryError
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
 from ytrag_core.retrieval.routes import ON_GRAPH, Clock, Run, milliseconds_since
+from ytrag_core.retrieval.spelling import respell
 from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ class Retriever:
         clock = Clock()
         text = _plain_letters(question)
         with clock.stage("entity"):
+            text = respell(text, self._view.lexicon)
             mentions = find_mentions(text, self._view.lexicon, self._settings, self._view.name)
         names = telling(mentions) if wanted & ON_GRAPH else []
         return _Asked(question, text, mentions, residual_question(text, names) if names else "", clock)
@@ -159,7 +161,10 @@ class Retriever:
             evidence = assemble_evidence(
                 self._view, asked.question, ranked, run.facts, run.paths, run.communities, top_k
             )
-        return replace(evidence, timings_ms={**clock.timings_ms, "total": milliseconds_since(start)})
+        read_as = asked.text if asked.text != _plain_letters(asked.question) else ""
+        return replace(
+            evidence, read_as=read_as, timings_ms={**clock.timings_ms, "total": milliseconds_since(start)}
+        )
 
     def _encode(self, asked: _Asked) -> QueryVectors:
         """Encode a question and, where a core and the helper are free, beside it what is left of it."""
@@ -177,7 +182,7 @@ class Retriever:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """A question as it is understood: `text` in plain letters, `residual` without its names or empty."""
+    """A question as it is read: `text` in plain letters and known words; `residual` without its names."""
 
     question: str
     text: str
