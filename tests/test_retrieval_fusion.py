@@ -14,7 +14,7 @@ from ytrag_core.retrieval.fusion import RouteChunks, best_chunks, fuse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SETTINGS = RetrievalSettings(coverage_weight=10.0, meaning_weight=0.5, path_weight=2.0)
+SETTINGS = RetrievalSettings(coverage_weight=10.0, path_weight=2.0)
 
 
 def floats(*values: float) -> NDArray[np.float32]:
@@ -33,15 +33,15 @@ FOUND = {
     "entity": RouteChunks(ints(9, 7), floats(0.5, 0.25)),
 }
 CANDIDATES = ints(3, 7, 9)
-RESCORED = {"ppr": floats(0.1, 0.4, 0.0), "dense": floats(3.0, -1.0, 2.0), "bm25": floats(0.0, 0.0, 0.2)}
+RESCORED = {"ppr": floats(0.1, 0.4, 0.0), "dense": floats(1.5, -0.5, 1.0), "bm25": floats(0.0, 0.0, 0.2)}
 
 
 def test_the_sum_by_hand() -> None:
     ranked = fuse(FOUND, RESCORED, CANDIDATES, 3, SETTINGS, {"path": 0.5})
     wanted = {
-        3: math.log(0.25) + 0.5 * 3.0 + 0.5 * 2.0,
-        7: math.log(1.0) - 0.5 * 1.0 + 0.1 * 0.5,
-        9: math.log(1e-6) + 0.5 * 2.0 + 10.0 * 0.2 + 0.1 * 1.0,
+        3: math.log(0.25) + 1.5 + 0.5 * 2.0,
+        7: math.log(1.0) - 0.5 + 0.1 * 0.5,
+        9: math.log(1e-6) + 1.0 + 10.0 * 0.2 + 0.1 * 1.0,
     }
     assert ranked.rows.tolist() == [3, 7, 9]
     assert ranked.scores.tolist() == pytest.approx([wanted[3], wanted[7], wanted[9]])

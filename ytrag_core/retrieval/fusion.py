@@ -87,7 +87,8 @@ def fuse(
 
     - PageRank: the natural logarithm of what is visited relative to the most visited passage;
     - BM25: `coverage_weight` times the share of what the question says that the passage holds;
-    - dense: `meaning_weight` times the standard scores of its similarities, times the trust in them;
+    - dense: the standard scores of its similarities to the question and to the question without its names,
+      times `question_weight` and `residual_weight`, times the trust in them;
     - path: `path_weight` times the score relative to the best, times the trust in triples;
     - the others, which speak through the seeds of the walk already: a tenth of the relative score.
 
@@ -97,7 +98,8 @@ def fuse(
         What each route put forward.
     rescored
         Scores of `candidates` for routes that can score any passage, (n,) float32 each; of BM25 the coverage,
-        of dense the standard scores.
+        of dense
+        the weighted standard scores.
     candidates
         (n,) int32 chunk rows, ascending.
     k
@@ -138,7 +140,7 @@ def _contribution(
     if route == "bm25":
         return settings.coverage_weight * wide
     if route == "dense":
-        return settings.meaning_weight * wide
+        return wide
     relative = np.clip(wide / best, 0.0, 1.0)
     if route == "ppr":
         return np.log(np.maximum(relative, _LOG_FLOOR))

@@ -129,15 +129,15 @@ class Run:
             return fuse(found, rescored, candidates, k, self._settings, trust)
 
     def _resemblance(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the standard scores of passages for the question, and for what it asks about its names."""
-        view, query = self._view, self._query
+        """Return what passages count for resembling the question, and what it asks about its names."""
+        view, query, settings = self._view, self._query, self._settings
+        weights = [(query.question, settings.question_weight)]
+        if query.residual is not query.question:
+            weights.append((query.residual, settings.residual_weight))
         total = np.zeros(len(rows), np.float32)
-        for vector in (
-            (query.question,) if query.residual is query.question else (query.question, query.residual)
-        ):
-            total += view.passage_background.spread(vector).standardised(
-                view.chunk_index.scores(vector, rows)
-            )
+        for vector, weight in weights:
+            spread = view.passage_background.spread(vector)
+            total += np.float32(weight) * spread.standardised(view.chunk_index.scores(vector, rows))
         return total
 
     def _trust(self, texts: Mapping[str, RouteChunks]) -> dict[str, float]:
@@ -171,8 +171,8 @@ class Run:
         view = self._view
         with self._clock.stage("ppr"):
             passages = [(text.rows, text.scores, trust.get(route, 1.0)) for route, text in texts.items()]
-            facts_share = trust.get("triple", 1.0)
-            mass = seed_mass(view, self.mentions, self.facts, facts_share, passages, self._settings)
+            facts_trust = trust.get("triple", 1.0)
+            mass = seed_mass(view, self.mentions, self.facts, facts_trust, passages, self._settings)
             vertices, visits = walk_from(view, mass, self._settings)
             is_chunk = vertices >= view.n_nodes
             rows = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
