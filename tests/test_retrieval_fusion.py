@@ -14,7 +14,7 @@ from ytrag_core.retrieval.fusion import RouteChunks, best_chunks, fuse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SETTINGS = RetrievalSettings(coverage_weight=10.0, path_weight=2.0)
+SETTINGS = RetrievalSettings(coverage_weight=50.0, path_weight=2.0)
 
 
 def floats(*values: float) -> NDArray[np.float32]:
@@ -41,7 +41,7 @@ def test_the_sum_by_hand() -> None:
     wanted = {
         3: math.log(0.25) + 1.5 + 0.5 * 2.0,
         7: math.log(1.0) - 0.5 + 0.1 * 0.5,
-        9: math.log(1e-6) + 1.0 + 10.0 * 0.2 + 0.1 * 1.0,
+        9: math.log(1e-6) + 1.0 + 50.0 * 0.2 * 0.2 + 0.1 * 1.0,
     }
     assert ranked.rows.tolist() == [3, 7, 9]
     assert ranked.scores.tolist() == pytest.approx([wanted[3], wanted[7], wanted[9]])
@@ -58,7 +58,7 @@ def test_a_route_that_is_not_trusted_does_not_turn_the_order() -> None:
 
 
 def test_weights_turn_the_order() -> None:
-    settings = RetrievalSettings(coverage_weight=100.0)
+    settings = RetrievalSettings(coverage_weight=500.0)
     assert fuse(FOUND, RESCORED, CANDIDATES, 3, settings, {}).rows.tolist()[0] == 9
 
 

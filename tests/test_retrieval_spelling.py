@@ -43,6 +43,8 @@ def lexicon() -> Lexicon:
         ("the álmanac", "the almanac"),
         ("the Rdowned house", "the Drowned house"),
         ("Brown in Brazil", "Brown in Brazil"),
+        ("Who was the printer of the Almanca?", "Who was the printer of the Almanac?"),
+        ("who was the prinetd almanca by", "who was the printed almanac by"),
         ("Msoква и Москав", "Msoква и Москва"),
         ("盐管风琵在哪里", "盐管风琵在哪里"),
         ("zz in it", "zz in it"),

@@ -122,7 +122,8 @@ class RetrievalSettings(BaseModel):
     n_candidates : int
         Passages that each text route puts forward.
     coverage_weight : float
-        What a passage counts that holds all that the question says, beside the natural logarithm of PageRank.
+        What a passage counts that holds all that the question says, beside the natural logarithm of PageRank;
+        less in proportion to its share, and to that of the passage that holds most.
     question_weight : float
         What a passage counts for each standard deviation by which it resembles the question more than
         passages do on average.
@@ -149,7 +150,7 @@ class RetrievalSettings(BaseModel):
     facts_share: float = Field(default=0.5, ge=0.0)
     passage_share: float = Field(default=0.1, ge=0.0)
     n_candidates: int = Field(default=100, ge=1)
-    coverage_weight: float = Field(default=10.0, ge=0.0)
+    coverage_weight: float = Field(default=50.0, ge=0.0)
     question_weight: float = Field(default=0.2, ge=0.0)
     residual_weight: float = Field(default=0.3, ge=0.0)
     path_weight: float = Field(default=2.0, ge=0.0)

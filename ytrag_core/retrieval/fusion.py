@@ -86,7 +86,8 @@ def fuse(
     passages apart for this question adds nearly the same to all of them:
 
     - PageRank: the natural logarithm of what is visited relative to the most visited passage;
-    - BM25: `coverage_weight` times the share of what the question says that the passage holds;
+    - BM25: `coverage_weight` times the share of what the question says that the passage holds, times the
+      best one's share: the more a single passage holds, the likelier it answers alone;
     - dense: the standard scores of its similarities to the question and to the question without its names,
       times `question_weight` and `residual_weight`, times the trust in them;
     - path: `path_weight` times the score relative to the best, times the trust in triples;
@@ -138,7 +139,7 @@ def _contribution(
     """Return what a route adds to each candidate, (n,) float64."""
     wide = scores.astype(np.float64)
     if route == "bm25":
-        return settings.coverage_weight * wide
+        return settings.coverage_weight * best * wide
     if route == "dense":
         return wide
     relative = np.clip(wide / best, 0.0, 1.0)

@@ -41,7 +41,8 @@ def respell(text: str, lexicon: Lexicon) -> str:
     The first letter stays, or changes place with the second; of several words the one in most texts is
     taken. Where more than two words and more than half of all are unknown, the question is in another
     language or of another world, and stays as it is. So do function words, every word that any text holds,
-    and every word in Chinese, Japanese and Korean.
+    every word in Chinese, Japanese and Korean, and what is written in lower case where the question has
+    capitals: an encoder reads "designer" better than the "designed" that some text holds.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def respell(text: str, lexicon: Lexicon) -> str:
     ]
     if not unknown or len(unknown) > max(_ALWAYS_READ, len(words) // 2):
         return text
+    if text != text.lower():
+        unknown = [unit for unit in unknown if text[unit.start].isupper()]
     for unit in reversed(unknown[:_MOST_WORDS]):
         meant = _nearest(unit.text, lexicon)
         if meant:
