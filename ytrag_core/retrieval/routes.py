@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.config import RetrievalSettings
     from ytrag_core.graph.tables import Provenance
+    from ytrag_core.retrieval.trust import Spread
     from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["ON_GRAPH", "Clock", "Run", "milliseconds_since"]
@@ -131,21 +133,25 @@ class Run:
     def _resemblance(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return what passages count for resembling the question, and what it asks about its names."""
         view, query, settings = self._view, self._query, self._settings
-        weights = [(query.question, settings.question_weight)]
+        scores = view.chunk_index.scores(query.question, rows)
+        total = np.float32(settings.question_weight) * self._passage_spread.standardised(scores)
         if query.residual is not query.question:
-            weights.append((query.residual, settings.residual_weight))
-        total = np.zeros(len(rows), np.float32)
-        for vector, weight in weights:
-            spread = view.passage_background.spread(vector)
-            total += np.float32(weight) * spread.standardised(view.chunk_index.scores(vector, rows))
+            scores = view.chunk_index.scores(query.residual, rows)
+            spread = view.passage_background.spread(query.residual)
+            total += np.float32(settings.residual_weight) * spread.standardised(scores)
         return total
+
+    @cached_property
+    def _passage_spread(self) -> Spread:
+        """Where the similarities of the question to all passages lie."""
+        return self._view.passage_background.spread(self._query.question)
 
     def _trust(self, texts: Mapping[str, RouteChunks]) -> dict[str, float]:
         """Return how far the question is to be trusted to tell passages and triples apart by meaning."""
         view, query = self._view, self._query.question
         trust = {}
         if "dense" in texts and texts["dense"].rows.size:
-            trust["dense"] = view.passage_background.spread(query).trust(float(texts["dense"].scores[0]))
+            trust["dense"] = self._passage_spread.trust(float(texts["dense"].scores[0]))
         if self.facts.ids.size:
             best = float(self.facts.similarity.max())
             trust["triple"] = trust["path"] = view.triple_background.spread(query).trust(best)
