@@ -44,6 +44,7 @@ def lexicon() -> Lexicon:
         ("the Rdowned house", "the Drowned house"),
         ("Brown in Brazil", "Brown in Brazil"),
         ("Who was the printer of the Almanca?", "Who was the printer of the Almanac?"),
+        ("Who owned the printed almanacs, a symhony?", "Who owned the printed almanacs, a symphony?"),
         ("who was the prinetd almanca by", "who was the printed almanac by"),
         ("Msoква и Москав", "Msoква и Москва"),
         ("盐管风琵在哪里", "盐管风琵在哪里"),

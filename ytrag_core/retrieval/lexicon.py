@@ -227,7 +227,10 @@ class Lexicon:
         if not units or not self.unit_hash.shape[0]:
             return [0] * len(units)
         hashes = _hashes(units)
-        rows = np.minimum(np.searchsorted(self.unit_hash, hashes), self.unit_hash.shape[0] - 1)
+        order = np.argsort(hashes)
+        rows = np.empty(len(hashes), np.int64)
+        rows[order] = np.searchsorted(self.unit_hash, hashes[order])  # in order, neighbours are in the cache
+        rows = np.minimum(rows, self.unit_hash.shape[0] - 1)
         counts: list[int] = np.where(self.unit_hash[rows] == hashes, self.unit_texts[rows], 0).tolist()
         return counts
 

@@ -24,6 +24,7 @@ __all__ = ["respell"]
 _SHORTEST = 4
 """Of a shorter word too many others are one letter away; only its accents are looked at."""
 
+_SHORTEST_PLAIN = 6
 _LONGEST = 24
 _MOST_WORDS = 8
 _ALWAYS_READ = 2
@@ -41,8 +42,8 @@ def respell(text: str, lexicon: Lexicon) -> str:
     The first letter stays, or changes place with the second; of several words the one in most texts is
     taken. Where more than two words and more than half of all are unknown, the question is in another
     language or of another world, and stays as it is. So do function words, every word that any text holds,
-    every word in Chinese, Japanese and Korean, and what is written in lower case where the question has
-    capitals: an encoder reads "designer" better than the "designed" that some text holds.
+    and every word in Chinese, Japanese and Korean. A word in lower case in a question that has capitals must
+    be longer and keeps its last letter too: the "designed" of some text is no slip of "designer".
 
     Parameters
     ----------
@@ -60,21 +61,25 @@ def respell(text: str, lexicon: Lexicon) -> str:
     ]
     if not unknown or len(unknown) > max(_ALWAYS_READ, len(words) // 2):
         return text
-    if text != text.lower():
-        unknown = [unit for unit in unknown if text[unit.start].isupper()]
+    has_capitals = text != text.lower()
     for unit in reversed(unknown[:_MOST_WORDS]):
-        meant = _nearest(unit.text, lexicon)
+        is_plain = has_capitals and not text[unit.start].isupper()
+        if is_plain and len(unit.text) < _SHORTEST_PLAIN:
+            continue
+        meant = _nearest(unit.text, lexicon, unit.text[-1] if is_plain else "")
         if meant:
             text = text[: unit.start] + _cased_as(text, unit, meant) + text[unit.end :]
     return text
 
 
-def _nearest(word: str, lexicon: Lexicon) -> str | None:
-    """Return the known word that an unknown one was meant for."""
+def _nearest(word: str, lexicon: Lexicon, ending: str) -> str | None:
+    """Return the known word with an ending that an unknown one was meant for."""
     if len(word) > _LONGEST:
         return None
     variants = [
-        variant for variant in dict.fromkeys(_variants(word)) if variant and _begins_alike(variant, word)
+        variant
+        for variant in dict.fromkeys(_variants(word))
+        if variant.endswith(ending) and variant and _begins_alike(variant, word)
     ]
     known = [
         (-count, variant)
