@@ -44,7 +44,11 @@ def encode_queries(encoder: Encoder, texts: Sequence[str], n_threads: int) -> ND
     tokenizer = encoder._cutting_tokenizer
 
     def encode_batch(batch: Batch) -> None:
-        vectors[batch.rows] = encoder._run(session, batch.ids)
+        if batch.ids.shape[1] < encoder.description.max_tokens:
+            vectors[batch.rows] = encoder._run(session, batch.ids)
+            return
+        for row in batch.rows.tolist():  # it may have been cut: how such a question is read is the encoder's
+            vectors[row] = encoder.encode_query(texts[row])
 
     with ThreadPoolExecutor(n_threads, thread_name_prefix="ytrag-encode") as pool:
         list(pool.map(encode_batch, batches_of(tokenizer, texts, encoder.description.query_prefix)))
