@@ -1,4 +1,4 @@
-"""Fusion by hand: scores relative to each route's best, weighted and summed."""
+"""Fusion by hand: what each route adds, in its own unit, weighted and summed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ytrag_core.retrieval.fusion import RouteChunks, best_chunks, fuse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SETTINGS = RetrievalSettings(route_weight=2.0)
+SETTINGS = RetrievalSettings(coverage_weight=50.0, path_weight=2.0)
 
 
 def floats(*values: float) -> NDArray[np.float32]:
@@ -28,48 +28,54 @@ def ints(*values: int) -> NDArray[np.int32]:
 FOUND = {
     "ppr": RouteChunks(ints(7, 3), floats(0.4, 0.1)),
     "dense": RouteChunks(ints(3, 9), floats(0.8, 0.6)),
-    "bm25": RouteChunks(ints(), floats()),
+    "bm25": RouteChunks(ints(9), floats(0.2)),
+    "path": RouteChunks(ints(3), floats(0.7)),
     "entity": RouteChunks(ints(9, 7), floats(0.5, 0.25)),
 }
 CANDIDATES = ints(3, 7, 9)
-RESCORED = {
-    "ppr": floats(0.1, 0.4, 0.0),
-    "dense": floats(0.8, -0.2, 0.6),
-    "bm25": floats(0.0, 0.0, 0.0),
-}
+RESCORED = {"ppr": floats(0.1, 0.4, 0.0), "dense": floats(1.5, -0.5, 1.0), "bm25": floats(0.0, 0.0, 0.2)}
 
 
 def test_the_sum_by_hand() -> None:
-    ranked = fuse(FOUND, RESCORED, CANDIDATES, 3, SETTINGS)
+    ranked = fuse(FOUND, RESCORED, CANDIDATES, 3, SETTINGS, {"path": 0.5})
     wanted = {
-        3: math.log(0.25) + 2.0 * 1.0,
-        7: math.log(1.0) + 2.0 * 0.0 + 0.1 * 0.5,
-        9: math.log(1e-6) + 2.0 * 0.75 + 0.1 * 1.0,
+        3: math.log(0.25) + 1.5 + 0.5 * 2.0,
+        7: math.log(1.0) - 0.5 + 0.1 * 0.5,
+        9: math.log(1e-6) + 1.0 + 50.0 * 0.2 * 0.2 + 0.1 * 1.0,
     }
     assert ranked.rows.tolist() == [3, 7, 9]
     assert ranked.scores.tolist() == pytest.approx([wanted[3], wanted[7], wanted[9]])
-    assert ranked.routes == [{"ppr": 2, "dense": 1}, {"ppr": 1, "entity": 2}, {"dense": 2, "entity": 1}]
+    assert ranked.routes == [
+        {"ppr": 2, "dense": 1, "path": 1},
+        {"ppr": 1, "entity": 2},
+        {"dense": 2, "bm25": 1, "entity": 1},
+    ]
 
 
-def test_the_weight_of_the_text_routes_turns_the_order() -> None:
-    ranked = fuse(FOUND, RESCORED, CANDIDATES, 3, RetrievalSettings(route_weight=0.0))
+def test_a_route_that_is_not_trusted_does_not_turn_the_order() -> None:
+    ranked = fuse(FOUND, RESCORED, CANDIDATES, 3, SETTINGS, {"path": 0.0, "dense": 0.0})
     assert ranked.rows.tolist() == [7, 3, 9]
 
 
+def test_weights_turn_the_order() -> None:
+    settings = RetrievalSettings(coverage_weight=500.0)
+    assert fuse(FOUND, RESCORED, CANDIDATES, 3, settings, {}).rows.tolist()[0] == 9
+
+
 def test_a_route_without_other_scores_counts_what_it_found() -> None:
-    ranked = fuse({"path": RouteChunks(ints(9, 3), floats(2.0, 1.0))}, {}, CANDIDATES, 3, SETTINGS)
+    ranked = fuse({"path": RouteChunks(ints(9, 3), floats(2.0, 1.0))}, {}, CANDIDATES, 3, SETTINGS, {})
     assert ranked.rows.tolist() == [9, 3, 7]
     assert ranked.scores.tolist() == [2.0, 1.0, 0.0]
 
 
 def test_k_cuts_and_ties_go_to_the_lower_row() -> None:
     found = {"bm25": RouteChunks(ints(3, 7, 9), floats(1.0, 1.0, 1.0))}
-    assert fuse(found, {}, CANDIDATES, 2, SETTINGS).rows.tolist() == [3, 7]
-    assert fuse(found, {}, CANDIDATES, 9, SETTINGS).rows.tolist() == [3, 7, 9]
+    assert fuse(found, {}, CANDIDATES, 2, SETTINGS, {}).rows.tolist() == [3, 7]
+    assert fuse(found, {}, CANDIDATES, 9, SETTINGS, {}).rows.tolist() == [3, 7, 9]
 
 
 def test_nothing_found() -> None:
-    ranked = fuse({"bm25": RouteChunks(ints(), floats())}, {}, ints(), 5, SETTINGS)
+    ranked = fuse({"bm25": RouteChunks(ints(), floats())}, {}, ints(), 5, SETTINGS, {})
     assert (ranked.rows.tolist(), ranked.scores.tolist(), ranked.routes) == ([], [], [])
 
 

@@ -65,10 +65,29 @@ def test_the_passage_that_says_it_comes_first(question: str, best: int) -> None:
     assert LexicalIndex.build(TEXTS).scores(question).argmax() == best
 
 
+@pytest.mark.parametrize("question", ["Who invented the fog clock?", "谁造了盐管风琴？", "fog zeppelin fog"])
+def test_coverage_is_bm25_of_what_the_question_weighs(question: str) -> None:
+    documents = [lexical_tokens(text) for text in TEXTS]
+    weight = 0.0
+    for word in lexical_tokens(question):
+        n_with = sum(word in document for document in documents)
+        weight += math.log(1 + (len(documents) - n_with + 0.5) / (n_with + 0.5))
+    coverage = LexicalIndex.build(TEXTS).coverage(question)
+    assert coverage.dtype == np.float32
+    assert 0.0 < coverage.max() < 1.0
+    np.testing.assert_allclose(coverage, np.array(bm25(TEXTS, question)) / weight, rtol=1e-5, atol=1e-6)
+
+
+def test_a_text_that_answers_alone_covers_more_than_one_of_two() -> None:
+    index = LexicalIndex.build(TEXTS)
+    assert index.coverage("fog clock Tessaly").max() > 2 * index.coverage("fog Quell nightglass").max()
+
+
 @pytest.mark.parametrize("question", ["", "?", "the of and", "zeppelin", "飞艇", "a"])
 def test_no_shared_term_gives_zeros(question: str) -> None:
-    scores = LexicalIndex.build(TEXTS).scores(question)
-    assert scores.tolist() == [0.0] * len(TEXTS)
+    index = LexicalIndex.build(TEXTS)
+    assert index.scores(question).tolist() == [0.0] * len(TEXTS)
+    assert index.coverage(question).tolist() == [0.0] * len(TEXTS)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["the", "?!"]])

@@ -114,13 +114,23 @@ class RetrievalSettings(BaseModel):
         A name in the question seeds the walk with its inverse document frequency to this power.
     common_noun_factor : float
         Factor of a name written all in lower case where another is capitalised ("country" beside "Chad").
+    facts_share : float
+        Mass that the ends of the best triples seed, beside 1 of the names in the question; less as far as the
+        question does not tell triples apart.
     passage_share : float
-        Mass that the best passages of each text route seed, beside 1 of the names and 1 of the triples.
+        Mass that the best passages of each text route seed; by meaning likewise.
     n_candidates : int
         Passages that each text route puts forward.
-    route_weight : float
-        Weight of dense, BM25 and path scores, each relative to its best, beside the natural logarithm of
-        PageRank.
+    coverage_weight : float
+        What a passage counts that holds all that the question says, beside the natural logarithm of PageRank;
+        less in proportion to its share, and to that of the passage that holds most.
+    question_weight : float
+        What a passage counts for each standard deviation by which it resembles the question more than
+        passages do on average.
+    residual_weight : float
+        The same for the question without its names: what it asks about them.
+    path_weight : float
+        What the passages behind the best path count.
     beam : int
         Paths kept at each step of path search.
     max_hops : int
@@ -133,13 +143,17 @@ class RetrievalSettings(BaseModel):
 
     n_facts: int = Field(default=5, ge=1)
     damping: float = Field(default=0.7, gt=0.0, lt=1.0)
-    epsilon: float = Field(default=1e-6, gt=0.0)
+    epsilon: float = Field(default=3e-6, gt=0.0)
     max_pushes: int = Field(default=200_000, ge=1)
     mention_power: float = Field(default=2.0, ge=0.0)
     common_noun_factor: float = Field(default=0.1, ge=0.0, le=1.0)
+    facts_share: float = Field(default=0.5, ge=0.0)
     passage_share: float = Field(default=0.1, ge=0.0)
     n_candidates: int = Field(default=100, ge=1)
-    route_weight: float = Field(default=2.0, ge=0.0)
+    coverage_weight: float = Field(default=50.0, ge=0.0)
+    question_weight: float = Field(default=0.2, ge=0.0)
+    residual_weight: float = Field(default=0.3, ge=0.0)
+    path_weight: float = Field(default=2.0, ge=0.0)
     beam: int = Field(default=32, ge=1)
     max_hops: int = Field(default=3, ge=1, le=5)
     row_limit: int = Field(default=64, ge=1)

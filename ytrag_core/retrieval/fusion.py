@@ -20,7 +20,6 @@ __all__ = ["RankedChunks", "RouteChunks", "best_chunks", "fuse"]
 
 _LOG_FLOOR = 1e-6
 _SIDE_WEIGHT = 0.1
-_FULL_ROUTES = frozenset({"dense", "bm25", "path"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,43 +78,71 @@ def fuse(
     candidates: NDArray[np.int32],
     k: int,
     settings: RetrievalSettings,
+    trust: Mapping[str, float],
 ) -> RankedChunks:
     """Rank the candidates of all routes.
 
-    The score of a passage is the sum over routes of its score relative to the route's best: the natural
-    logarithm of it for PageRank, `route_weight` times it for the two text routes and for paths, a tenth of
-    it for the others, which speak through the seeds of the walk already.
+    The score of a passage is a sum over routes, each in its natural unit, so that a route which does not tell
+    passages apart for this question adds nearly the same to all of them:
+
+    - PageRank: the natural logarithm of what is visited relative to the most visited passage;
+    - BM25: `coverage_weight` times the share of what the question says that the passage holds, times the
+      best one's share: the more a single passage holds, the likelier it answers alone;
+    - dense: the standard scores of its similarities to the question and to the question without its names,
+      times `question_weight` and `residual_weight`, times the trust in them;
+    - path: `path_weight` times the score relative to the best, times the trust in triples;
+    - the others, which speak through the seeds of the walk already: a tenth of the relative score.
 
     Parameters
     ----------
     found
         What each route put forward.
     rescored
-        Full scores of `candidates` for routes that can score any passage, (n,) float32 each.
+        Scores of `candidates` for routes that can score any passage, (n,) float32 each; of BM25 the coverage,
+        of dense
+        the weighted standard scores.
     candidates
         (n,) int32 chunk rows, ascending.
     k
         How many to return.
     settings
         The weights.
+    trust
+        Route -> how far it is to be trusted for this question, in [0, 1]; 1 where it is not named.
     """
     total = np.zeros(candidates.shape[0], np.float64)
-    ranks: list[dict[str, int]] = [{} for _ in range(candidates.shape[0])]
+    ranks: dict[str, NDArray[np.int32]] = {}
     for route, chunks in found.items():
         positions = np.searchsorted(candidates, chunks.rows)
-        for rank, position in enumerate(positions.tolist(), start=1):
-            ranks[position][route] = rank
+        ranks[route] = np.zeros(candidates.shape[0], np.int32)
+        ranks[route][positions] = np.arange(1, positions.shape[0] + 1)
         if not chunks.rows.size or chunks.scores[0] <= 0:
             continue
         scores = rescored.get(route)
         if scores is None:
             scores = np.zeros(candidates.shape[0], np.float32)
             scores[positions] = chunks.scores
-        relative = np.clip(scores.astype(np.float64) / float(chunks.scores[0]), 0.0, 1.0)
-        if route == "ppr":
-            total += np.log(np.maximum(relative, _LOG_FLOOR))
-        else:
-            total += (settings.route_weight if route in _FULL_ROUTES else _SIDE_WEIGHT) * relative
+        total += trust.get(route, 1.0) * _contribution(route, scores, float(chunks.scores[0]), settings)
     scores = total.astype(np.float32)
     best = top_k(scores, min(k, scores.shape[0]))
-    return RankedChunks(candidates[best], scores[best], [ranks[row] for row in best.tolist()])
+    routes: list[dict[str, int]] = [{} for _ in range(best.shape[0])]
+    for route, rank_of in ranks.items():
+        for found_by, rank in zip(routes, rank_of[best].tolist(), strict=True):
+            if rank:
+                found_by[route] = rank
+    return RankedChunks(candidates[best], scores[best], routes)
+
+
+def _contribution(
+    route: str, scores: NDArray[np.float32], best: float, settings: RetrievalSettings
+) -> NDArray[np.float64]:
+    """Return what a route adds to each candidate, (n,) float64."""
+    wide = scores.astype(np.float64)
+    if route == "bm25":
+        return settings.coverage_weight * best * wide
+    if route == "dense":
+        return wide
+    relative = np.clip(wide / best, 0.0, 1.0)
+    if route == "ppr":
+        return np.log(np.maximum(relative, _LOG_FLOOR))
+    return (settings.path_weight if route == "path" else _SIDE_WEIGHT) * relative

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from typing import TYPE_CHECKING
@@ -71,7 +72,30 @@ class LexicalIndex:
 
     def scores(self, question: str) -> NDArray[np.float32]:
         """Return (n_documents,) float32 BM25 scores, zero where no term is shared."""
-        known = [token for token in lexical_tokens(question) if self.knows(token)]
+        return self._scores_of(lexical_tokens(question))
+
+    def coverage(self, question: str) -> NDArray[np.float32]:
+        """Return (n_documents,) float32 in [0, 1): how much of what the question says each text holds.
+
+        BM25 over the sum of the inverse document frequencies of all the question's terms, those that no text
+        holds among them: what a text would score that held every one of them without end. One that answers
+        alone holds half of it and more; where several texts have to be put together, each holds little.
+        """
+        terms = lexical_tokens(question)
+        attainable = sum(map(self._rarity, terms))
+        scores = self._scores_of(terms)
+        return scores / np.float32(attainable) if attainable > 0.0 else scores
+
+    def _rarity(self, term: str) -> float:
+        """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""
+        n_holding = 0
+        if self._model is not None and (position := self._model.vocab_dict.get(term)) is not None:
+            indptr = self._model.scores["indptr"]
+            n_holding = int(indptr[position + 1] - indptr[position])
+        return math.log(1.0 + (self.n_documents - n_holding + 0.5) / (n_holding + 0.5))
+
+    def _scores_of(self, terms: Sequence[str]) -> NDArray[np.float32]:
+        known = [term for term in terms if self.knows(term)]
         if self._model is None or not known:
             return np.zeros(self.n_documents, np.float32)
         scores: NDArray[np.float32] = self._model.get_scores(known).astype(np.float32, copy=False)

@@ -220,15 +220,19 @@ class Lexicon:
 
     def rarity(self, units: Sequence[str]) -> float:
         """Return the inverse document frequency of the rarest unit, at least 0."""
+        return math.log(1.0 + self.n_texts / (1.0 + min(self.n_holding(units), default=0)))
+
+    def n_holding(self, units: Sequence[str]) -> list[int]:
+        """Return how many texts hold each unit."""
+        if not units or not self.unit_hash.shape[0]:
+            return [0] * len(units)
         hashes = _hashes(units)
-        rows = np.searchsorted(self.unit_hash, hashes)
-        counts = [
-            int(self.unit_texts[row])
-            if row < self.unit_hash.shape[0] and self.unit_hash[row] == hashed
-            else 0
-            for row, hashed in zip(rows.tolist(), hashes, strict=True)
-        ]
-        return math.log(1.0 + self.n_texts / (1.0 + min(counts, default=0)))
+        order = np.argsort(hashes)
+        rows = np.empty(len(hashes), np.int64)
+        rows[order] = np.searchsorted(self.unit_hash, hashes[order])  # in order, neighbours are in the cache
+        rows = np.minimum(rows, self.unit_hash.shape[0] - 1)
+        counts: list[int] = np.where(self.unit_hash[rows] == hashes, self.unit_texts[rows], 0).tolist()
+        return counts
 
     def _nodes(self, hashed: int) -> tuple[int, ...]:
         key = np.uint64(hashed)

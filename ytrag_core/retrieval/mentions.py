@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ytrag_core.config import RetrievalSettings
     from ytrag_core.retrieval.lexicon import Lexicon, NameMatch
 
-__all__ = ["Mention", "find_mentions", "residual_question", "telling"]
+__all__ = ["FUNCTION_WORDS", "Mention", "find_mentions", "residual_question", "telling"]
 
 _LEAST_SHARE = 0.1
 _N_BEARERS = 4
@@ -20,7 +20,7 @@ _COMPARED_BEARERS = 64
 _OPENING = " \t\r\n\u3000\"'“‘«「『(["
 _SENTENCE_ENDS = ".!?。！？"
 _LOOKED_BACK = 64
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -123,7 +123,7 @@ def _factors(
     """Return what each match counts: less in lower case beside a capitalised one, least as function words."""
     shouted = question == question.upper()
     starts = [_starts_a_sentence(question, match.start) for match in matches]
-    functional = [_FUNCTION_WORDS.issuperset(match.units) for match in matches]
+    functional = [FUNCTION_WORDS.issuperset(match.units) for match in matches]
     capitalised = [
         _is_capitalised([match.surface]) and not (shouted or at_start)
         for match, at_start in zip(matches, starts, strict=True)

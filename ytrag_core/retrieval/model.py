@@ -120,6 +120,9 @@ class Evidence:
     ----------
     timings_ms
         Milliseconds by stage: `encode`, one entry a route, `fuse`, `total`.
+    read_as
+        The question with words that no text knows replaced by the known ones they resemble; empty where there
+        are none. See `ytrag_core.retrieval.spelling.respell`.
     """
 
     question: str
@@ -128,11 +131,13 @@ class Evidence:
     communities: tuple[CommunityHit, ...]
     paths: tuple[PathHit, ...]
     timings_ms: Mapping[str, float]
+    read_as: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the command `retrieve`."""
+        """Return the JSON form of the command `retrieve`; `read_as` appears only where there is any."""
         return {
             "question": self.question,
+            **({"read_as": self.read_as} if self.read_as else {}),
             "triples": [triple.to_json() for triple in self.triples],
             "chunks": [chunk.to_json() for chunk in self.chunks],
             "communities": [community.to_json() for community in self.communities],

@@ -25,28 +25,29 @@ def seed_mass(
     view: SnapshotView,
     mentions: Sequence[Mention],
     facts: ScoredTriples,
-    passages: Sequence[tuple[NDArray[np.int32], NDArray[np.float32]]],
+    facts_trust: float,
+    passages: Sequence[tuple[NDArray[np.int32], NDArray[np.float32], float]],
     settings: RetrievalSettings,
 ) -> dict[int, float]:
     """Return where walks start: vertex -> mass, summing to 1; chunks lie behind the nodes.
 
-    The names in the question and the ends of its best facts weigh 1 each, each text route
-    `passage_share`. A fact's end counts less the more chunks mention it (HippoRAG 2, arXiv 2502.14802,
-    section 3.2, whose seeds these are but for the names and BM25).
+    The names in the question weigh 1, the ends of its best facts `facts_share` times the trust in them, each
+    text route `passage_share` times the trust that comes with it. A fact's end counts less the more chunks
+    mention it (HippoRAG 2, arXiv 2502.14802, section 3.2, whose seeds these are but for the names and BM25).
     """
     mass: dict[int, float] = {}
     for mention in mentions:
         for node in mention.nodes:
             mass[node] = mass.get(node, 0.0) + mention.weight / len(mention.nodes)
     for node, weight in _fact_ends(view, facts, settings.n_facts).items():
-        mass[node] = mass.get(node, 0.0) + weight
-    for rows, scores in passages:
+        mass[node] = mass.get(node, 0.0) + settings.facts_share * facts_trust * weight
+    for rows, scores, trust in passages:
         above = np.maximum(scores - scores.min(), 0.0) if scores.size else scores
         total = float(above.sum())
         if total > 0.0:
             for row, share in zip(rows.tolist(), (above / total).tolist(), strict=True):
                 vertex = view.n_nodes + row
-                mass[vertex] = mass.get(vertex, 0.0) + settings.passage_share * share
+                mass[vertex] = mass.get(vertex, 0.0) + settings.passage_share * trust * share
     total = sum(mass.values())
     return {vertex: value / total for vertex, value in mass.items() if value > 0.0} if total > 0.0 else {}
 

@@ -9,6 +9,7 @@ import numpy as np
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot
+from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,11 @@ class PassageIndex:
                 order = np.lexsort((rows, -best))[:k]
                 return rows[order].astype(np.int32), best[order]
             wanted = min(2 * wanted, n_windows)
+
+    def background(self) -> Background:
+        """Return a sample of the windows, to tell what a similarity to any of them is like."""
+        n_windows = len(self._owners)
+        return Background(self._bits[sample_rows(n_windows)], n_windows)
 
     def scores(
         self, query: NDArray[np.float32], rows: NDArray[np.int32] | None = None

@@ -5,38 +5,31 @@ from __future__ import annotations
 import threading
 import time
 import unicodedata
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
+from ytrag_core.embedding.queries import encode_queries
 from ytrag_core.errors import QueryError
-from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.retrieval.evidence import assemble_evidence
-from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
-from ytrag_core.retrieval.pagerank import seed_mass, walk_from
-from ytrag_core.retrieval.paths import Path, find_paths
-from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples
+from ytrag_core.retrieval.routes import ON_GRAPH, Clock, Run, milliseconds_since
+from ytrag_core.retrieval.spelling import respell
+from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.graph.tables import Provenance
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["Retriever"]
 
-_ON_GRAPH = frozenset({"triple", "path", "ppr"})
-_N_COMMUNITIES = 5
-_N_ALIKE = 8
-_MEMBERS = 512
 _TURNS_PER_CORE = 2
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
 
@@ -46,24 +39,6 @@ _HALF_WIDTH = {ord("\u3000"): " ", ord("＇"): "'"} | {
     for first, last in ("０９", "ＡＺ", "ａｚ")
     for code in range(ord(first), ord(last) + 1)
 }
-
-
-@dataclass(slots=True)
-class _Clock:
-    """Milliseconds by stage."""
-
-    timings_ms: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.timings_ms[name] = _milliseconds(start)
-
-
-def _milliseconds(start: float) -> float:
-    """Return the milliseconds since a reading of the clock."""
-    return round((time.perf_counter() - start) * 1e3, 3)
 
 
 class Retriever:
@@ -86,6 +61,8 @@ class Retriever:
         self._encoder = encoder
         self._settings = settings or RetrievalSettings()
         self._turns = threading.BoundedSemaphore(_TURNS_PER_CORE * available_cores())
+        self._helper = ThreadPoolExecutor(1, thread_name_prefix="ytrag-helper")
+        self._helper_is_free = threading.Lock()
 
     def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
         """Return the evidence for a question.
@@ -107,29 +84,115 @@ class Retriever:
         wanted = _checked(question, top_k, routes)
         start = time.perf_counter()
         with self._turns:
-            return self._retrieve(question, top_k, wanted, start)
+            asked = self._read(question, wanted)
+            with asked.clock.stage("encode"):
+                query = self._encode(asked)
+            return self._answer(asked, query, top_k, wanted, start)
 
-    def _retrieve(self, question: str, top_k: int, wanted: frozenset[str], start: float) -> Evidence:
-        clock = _Clock()
-        asked = _plain_letters(question)
+    def retrieve_many(
+        self, questions: Sequence[str], *, top_k: int = 20, routes: Sequence[str] | None = None
+    ) -> list[Evidence]:
+        """Return the evidence for each of many questions, in their order, sooner than one by one.
+
+        They are encoded together and answered side by side, one a core.
+
+        Parameters
+        ----------
+        questions
+            The questions.
+        top_k, routes
+            As for `retrieve`.
+
+        Returns
+        -------
+        list of Evidence
+            As `retrieve` gives it; of the time of encoding each has an equal share.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`; the message says which question it is.
+        """
+        if isinstance(questions, str):
+            raise QueryError(
+                "one string arrived where a sequence of questions was wanted; put it into a list"
+            )
+        wanted = frozenset[str]()
+        for position, question in enumerate(questions):
+            try:
+                wanted = _checked(question, top_k, routes)
+            except QueryError as error:
+                raise QueryError(f"question {position}: {error}") from error
+        if not questions:
+            return []
+        with ThreadPoolExecutor(available_cores(), thread_name_prefix="ytrag-retrieve") as pool:
+            asked = list(pool.map(lambda question: self._read(question, wanted), questions))
+            start = time.perf_counter()
+            texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
+            vectors = dict(zip(texts, encode_queries(self._encoder, texts, available_cores()), strict=True))
+            share = milliseconds_since(start) / len(asked)
+
+            def answer(one: _Asked) -> Evidence:
+                one.clock.timings_ms["encode"] = round(share, 3)
+                started = time.perf_counter() - share / 1e3
+                query = _query_vectors(vectors[one.text], vectors[one.residual] if one.residual else None)
+                with self._turns:
+                    return self._answer(one, query, top_k, wanted, started)
+
+            return list(pool.map(answer, asked))
+
+    def _read(self, question: str, wanted: frozenset[str]) -> _Asked:
+        """Find the names in a question, and what it asks about them."""
+        clock = Clock()
+        text = _plain_letters(question)
         with clock.stage("entity"):
-            mentions = find_mentions(asked, self._view.lexicon, self._settings, self._view.name)
-        with clock.stage("encode"):
-            query = self._encode(asked, mentions if wanted & _ON_GRAPH else [])
-        run = _Run(self._view, self._settings, asked, mentions, query, wanted, clock)
+            text = respell(text, self._view.lexicon)
+            mentions = find_mentions(text, self._view.lexicon, self._settings, self._view.name)
+        names = telling(mentions) if wanted & ON_GRAPH else []
+        return _Asked(question, text, mentions, residual_question(text, names) if names else "", clock)
+
+    def _answer(
+        self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], start: float
+    ) -> Evidence:
+        clock = asked.clock
+        run = Run(self._view, self._settings, asked.text, asked.mentions, query, wanted, clock)
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
-                self._view, question, ranked, run.facts, run.paths, run.communities, top_k
+                self._view, asked.question, ranked, run.facts, run.paths, run.communities, top_k
             )
-        return replace(evidence, timings_ms={**clock.timings_ms, "total": _milliseconds(start)})
+        read_as = asked.text if asked.text != _plain_letters(asked.question) else ""
+        return replace(
+            evidence, read_as=read_as, timings_ms={**clock.timings_ms, "total": milliseconds_since(start)}
+        )
 
-    def _encode(self, question: str, mentions: Sequence[Mention]) -> QueryVectors:
-        """Encode a question, and what is left of it without its names."""
-        names = telling(mentions)
-        residual = residual_question(question, names)
-        vector = self._encoder.encode_query(question)
-        return QueryVectors(vector, self._encoder.encode_query(residual) if names and residual else vector)
+    def _encode(self, asked: _Asked) -> QueryVectors:
+        """Encode a question and, where a core and the helper are free, beside it what is left of it."""
+        encode = self._encoder.encode_query
+        if not asked.residual:
+            return _query_vectors(encode(asked.text), None)
+        if available_cores() == 1 or not self._helper_is_free.acquire(blocking=False):
+            return _query_vectors(encode(asked.text), encode(asked.residual))
+        try:
+            residual = self._helper.submit(encode, asked.residual)
+            return _query_vectors(encode(asked.text), residual.result())
+        finally:
+            self._helper_is_free.release()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A question as it is read: `text` in plain letters and known words; `residual` without its names."""
+
+    question: str
+    text: str
+    mentions: list[Mention]
+    residual: str
+    clock: Clock
+
+
+def _query_vectors(question: NDArray[np.float32], residual: NDArray[np.float32] | None) -> QueryVectors:
+    return QueryVectors(question, question if residual is None else residual)
 
 
 def _plain_letters(question: str) -> str:
@@ -155,137 +218,3 @@ def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozens
     if unknown or not wanted:
         raise QueryError(f"routes {unknown or 'none'} arrived; choose from {', '.join(ROUTES)}")
     return wanted
-
-
-class _Run:
-    """The routes of one question; later ones use what earlier ones found."""
-
-    def __init__(
-        self,
-        view: SnapshotView,
-        settings: RetrievalSettings,
-        question: str,
-        mentions: list[Mention],
-        query: QueryVectors,
-        wanted: frozenset[str],
-        clock: _Clock,
-    ) -> None:
-        self._view = view
-        self._settings = settings
-        self._question = question
-        self._query = query
-        self._wanted = wanted
-        self._clock = clock
-        self._found: dict[str, RouteChunks] = {}
-        self.mentions = mentions
-        self.facts = ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
-        self.paths: list[Path] = []
-        self.communities: list[tuple[int, float]] = []
-
-    def rank(self, k: int) -> RankedChunks:
-        """Run the wanted routes and fuse them."""
-        wanted, clock = self._wanted, self._clock
-        if wanted & _ON_GRAPH:
-            with clock.stage("triple"):
-                self.facts = match_triples(self._view, self._query, self.mentions)
-        if "path" in wanted:
-            with clock.stage("path"):
-                self.paths = self._find_paths()
-        if "community" in wanted:
-            with clock.stage("community"):
-                self.communities = self._nearest_communities()
-        if self._view.n_chunks == 0:
-            return RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
-        return self._rank_chunks(k)
-
-    def _find_paths(self) -> list[Path]:
-        """Search from the question's names, or from the heads of its best facts where it has none."""
-        names = telling(self.mentions)
-        seeds: dict[int, float] = {}
-        for mention in names:
-            for node in mention.nodes[:_N_ALIKE]:
-                seeds[node] = max(seeds.get(node, 0.0), mention.weight)
-        if not seeds:
-            best = self.facts.ids[: self._settings.n_facts]
-            seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
-        return find_paths(self._view, self._query, seeds, self._settings)
-
-    def _nearest_communities(self) -> list[tuple[int, float]]:
-        ids, scores = self._view.community_index.search(self._query.question, _N_COMMUNITIES)
-        return list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
-
-    def _rank_chunks(self, k: int) -> RankedChunks:
-        view, found = self._view, self._found
-        n_candidates = max(self._settings.n_candidates, k)
-        texts, bm25 = self._text_routes(n_candidates)
-        rescored: dict[str, NDArray[np.float32]] = {}
-        walked = self._walk(texts, n_candidates) if "ppr" in self._wanted else None
-        with self._clock.stage("fuse"):
-            found |= {route: chunks for route, chunks in texts.items() if route in self._wanted}
-            self._graph_chunks(n_candidates)
-            candidates = np.unique(np.concatenate([chunks.rows for chunks in found.values()]))
-            if "dense" in found:
-                rescored["dense"] = view.chunk_index.scores(self._query.question, candidates)
-            if "bm25" in found:
-                rescored["bm25"] = bm25[candidates]
-            if walked is not None:
-                rescored["ppr"] = walked[candidates]
-            return fuse(found, rescored, candidates, k, self._settings)
-
-    def _text_routes(self, n_candidates: int) -> tuple[dict[str, RouteChunks], NDArray[np.float32]]:
-        """Return what the text routes put forward, and BM25 of all passages; walks start there too."""
-        view, texts = self._view, {}
-        bm25 = np.empty(0, np.float32)
-        if self._wanted & {"ppr", "dense"}:
-            with self._clock.stage("dense"):
-                texts["dense"] = RouteChunks(*view.chunk_index.search(self._query.question, n_candidates))
-        if self._wanted & {"ppr", "bm25"}:
-            with self._clock.stage("bm25"):
-                bm25 = view.lexical.scores(self._question)
-                texts["bm25"] = best_chunks(np.arange(view.n_chunks, dtype=np.int32), bm25, n_candidates)
-        return texts, bm25
-
-    def _walk(self, texts: Mapping[str, RouteChunks], n_candidates: int) -> NDArray[np.float32]:
-        """Run the walk and return (n_chunks,) how often it visits each passage."""
-        view = self._view
-        with self._clock.stage("ppr"):
-            passages = [(text.rows, text.scores) for text in texts.values()]
-            mass = seed_mass(view, self.mentions, self.facts, passages, self._settings)
-            vertices, visits = walk_from(view, mass, self._settings)
-            is_chunk = vertices >= view.n_nodes
-            rows = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
-            walked = np.zeros(view.n_chunks, np.float32)
-            walked[rows] = visits[is_chunk]
-            self._found["ppr"] = best_chunks(rows, visits[is_chunk], 2 * n_candidates)
-        return walked
-
-    def _graph_chunks(self, n_candidates: int) -> None:
-        """Add the passages behind names, triples, paths and communities."""
-        view, found = self._view, self._found
-        if "entity" in self._wanted:
-            weights = {node: m.weight / len(m.nodes) for m in self.mentions for node in m.nodes}
-            found["entity"] = _behind(view.node_chunks, weights, n_candidates)
-        if "triple" in self._wanted:
-            scores = dict(zip(self.facts.ids.tolist(), self.facts.scores.tolist(), strict=True))
-            found["triple"] = _behind(view.triple_chunks, scores, n_candidates)
-        if "path" in self._wanted:
-            scores = {triple: path.score for path in reversed(self.paths) for triple in path.triples}
-            found["path"] = _behind(view.triple_chunks, scores, n_candidates)
-        if "community" in self._wanted:
-            scores = {}
-            for community, score in reversed(self.communities):
-                start, end = view.members.indptr[community : community + 2].tolist()
-                members = view.members.chunks[start : min(end, start + _MEMBERS)].tolist()
-                scores.update(dict.fromkeys(members, score / max(end - start, 1)))
-            found["community"] = _behind(view.node_chunks, scores, n_candidates, add=True)
-
-
-def _behind(provenance: Provenance, scores: Mapping[int, float], k: int, *, add: bool = False) -> RouteChunks:
-    """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
-    subjects = np.fromiter(scores, np.int32, len(scores))
-    values = np.fromiter(scores.values(), np.float32, len(scores))
-    positions, owner = gather_rows(provenance.indptr, subjects, 0)
-    rows, inverse = np.unique(provenance.chunks[positions], return_inverse=True)
-    total = np.zeros(rows.shape[0], np.float32)
-    (np.add if add else np.maximum).at(total, inverse, values[owner])
-    return best_chunks(rows, total, k)

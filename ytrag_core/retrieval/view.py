@@ -18,6 +18,7 @@ from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
 from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
 from ytrag_core.retrieval.passages import PassageIndex
+from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,6 +179,26 @@ class SnapshotView:
             owners = arrays["window_chunk"]
         index = VectorIndex.load(self.snapshot.path, "chunks", vectors)
         return PassageIndex(index, owners, self.n_chunks)
+
+    @cached_property
+    def passage_background(self) -> Background:
+        """What the similarity of a question to any passage is like."""
+        return self.chunk_index.background()
+
+    @cached_property
+    def triple_background(self) -> Background:
+        """What the similarity of a question to any triple is like."""
+        rows = sample_rows(self.n_triples)
+        if self.triple_index is not None:
+            return Background(self.triple_index.vectors[rows].view(np.uint16), self.n_triples)
+        strings, ids = self.strings, rows.astype(np.int32)
+        parts = (
+            strings["node_string"][self.heads(ids)],
+            strings["relation_string"][self.out.relation[ids]],
+            strings["node_string"][self.out.indices[ids]],
+        )
+        mean = np.mean([strings["vectors"][part].astype(np.float32) for part in parts], axis=0)
+        return Background(mean.astype(np.float16).view(np.uint16), self.n_triples)
 
     @cached_property
     def community_index(self) -> VectorIndex:

@@ -1,0 +1,219 @@
+"""The routes of one question, and what they find together."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ytrag_core.kernels.gather import gather_rows
+from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
+from ytrag_core.retrieval.mentions import Mention, telling
+from ytrag_core.retrieval.pagerank import seed_mass, walk_from
+from ytrag_core.retrieval.paths import Path, find_paths
+from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from ytrag_core.config import RetrievalSettings
+    from ytrag_core.graph.tables import Provenance
+    from ytrag_core.retrieval.trust import Spread
+    from ytrag_core.retrieval.view import SnapshotView
+
+__all__ = ["ON_GRAPH", "Clock", "Run", "milliseconds_since"]
+
+ON_GRAPH = frozenset({"triple", "path", "ppr"})
+_N_COMMUNITIES = 5
+_N_ALIKE = 8
+_MEMBERS = 512
+
+
+@dataclass(slots=True)
+class Clock:
+    """Milliseconds by stage."""
+
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Note how long what is done inside takes."""
+        start = time.perf_counter()
+        yield
+        self.timings_ms[name] = milliseconds_since(start)
+
+
+def milliseconds_since(start: float) -> float:
+    """Return the milliseconds since a reading of the clock."""
+    return round((time.perf_counter() - start) * 1e3, 3)
+
+
+class Run:
+    """The routes of one question; later ones use what earlier ones found."""
+
+    def __init__(
+        self,
+        view: SnapshotView,
+        settings: RetrievalSettings,
+        question: str,
+        mentions: list[Mention],
+        query: QueryVectors,
+        wanted: frozenset[str],
+        clock: Clock,
+    ) -> None:
+        self._view = view
+        self._settings = settings
+        self._question = question
+        self._query = query
+        self._wanted = wanted
+        self._clock = clock
+        self._found: dict[str, RouteChunks] = {}
+        self.mentions = mentions
+        self.facts = ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+        self.paths: list[Path] = []
+        self.communities: list[tuple[int, float]] = []
+
+    def rank(self, k: int) -> RankedChunks:
+        """Run the wanted routes and fuse them."""
+        wanted, clock = self._wanted, self._clock
+        if wanted & ON_GRAPH:
+            with clock.stage("triple"):
+                self.facts = match_triples(self._view, self._query, self.mentions)
+        if "path" in wanted:
+            with clock.stage("path"):
+                self.paths = self._find_paths()
+        if "community" in wanted:
+            with clock.stage("community"):
+                self.communities = self._nearest_communities()
+        if self._view.n_chunks == 0:
+            return RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
+        return self._rank_chunks(k)
+
+    def _find_paths(self) -> list[Path]:
+        """Search from the question's names, or from the heads of its best facts where it has none."""
+        names = telling(self.mentions)
+        seeds: dict[int, float] = {}
+        for mention in names:
+            for node in mention.nodes[:_N_ALIKE]:
+                seeds[node] = max(seeds.get(node, 0.0), mention.weight)
+        if not seeds:
+            best = self.facts.ids[: self._settings.n_facts]
+            seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
+        return find_paths(self._view, self._query, seeds, self._settings)
+
+    def _nearest_communities(self) -> list[tuple[int, float]]:
+        ids, scores = self._view.community_index.search(self._query.question, _N_COMMUNITIES)
+        return list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
+
+    def _rank_chunks(self, k: int) -> RankedChunks:
+        found = self._found
+        n_candidates = max(self._settings.n_candidates, k)
+        texts, bm25 = self._text_routes(n_candidates)
+        rescored: dict[str, NDArray[np.float32]] = {}
+        trust = self._trust(texts)
+        walked = self._walk(texts, trust, n_candidates) if "ppr" in self._wanted else None
+        with self._clock.stage("fuse"):
+            found |= {route: chunks for route, chunks in texts.items() if route in self._wanted}
+            self._graph_chunks(n_candidates)
+            candidates = np.unique(np.concatenate([chunks.rows for chunks in found.values()]))
+            if "dense" in found:
+                rescored["dense"] = self._resemblance(candidates)
+            if "bm25" in found:
+                rescored["bm25"] = bm25[candidates]
+            if walked is not None:
+                rescored["ppr"] = walked[candidates]
+            return fuse(found, rescored, candidates, k, self._settings, trust)
+
+    def _resemblance(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return what passages count for resembling the question, and what it asks about its names."""
+        view, query, settings = self._view, self._query, self._settings
+        scores = view.chunk_index.scores(query.question, rows)
+        total = np.float32(settings.question_weight) * self._passage_spread.standardised(scores)
+        if query.residual is not query.question:
+            scores = view.chunk_index.scores(query.residual, rows)
+            spread = view.passage_background.spread(query.residual)
+            total += np.float32(settings.residual_weight) * spread.standardised(scores)
+        return total
+
+    @cached_property
+    def _passage_spread(self) -> Spread:
+        """Where the similarities of the question to all passages lie."""
+        return self._view.passage_background.spread(self._query.question)
+
+    def _trust(self, texts: Mapping[str, RouteChunks]) -> dict[str, float]:
+        """Return how far the question is to be trusted to tell passages and triples apart by meaning."""
+        view, query = self._view, self._query.question
+        trust = {}
+        if "dense" in texts and texts["dense"].rows.size:
+            trust["dense"] = self._passage_spread.trust(float(texts["dense"].scores[0]))
+        if self.facts.ids.size:
+            best = float(self.facts.similarity.max())
+            trust["triple"] = trust["path"] = view.triple_background.spread(query).trust(best)
+        return trust
+
+    def _text_routes(self, n_candidates: int) -> tuple[dict[str, RouteChunks], NDArray[np.float32]]:
+        """Return what the text routes put forward, for walks too, and the coverage of all passages."""
+        view, texts = self._view, {}
+        bm25 = np.empty(0, np.float32)
+        if self._wanted & {"ppr", "dense"}:
+            with self._clock.stage("dense"):
+                texts["dense"] = RouteChunks(*view.chunk_index.search(self._query.question, n_candidates))
+        if self._wanted & {"ppr", "bm25"}:
+            with self._clock.stage("bm25"):
+                bm25 = view.lexical.coverage(self._question)
+                texts["bm25"] = best_chunks(np.arange(view.n_chunks, dtype=np.int32), bm25, n_candidates)
+        return texts, bm25
+
+    def _walk(
+        self, texts: Mapping[str, RouteChunks], trust: Mapping[str, float], n_candidates: int
+    ) -> NDArray[np.float32]:
+        """Run the walk and return (n_chunks,) how often it visits each passage."""
+        view = self._view
+        with self._clock.stage("ppr"):
+            passages = [(text.rows, text.scores, trust.get(route, 1.0)) for route, text in texts.items()]
+            facts_trust = trust.get("triple", 1.0)
+            mass = seed_mass(view, self.mentions, self.facts, facts_trust, passages, self._settings)
+            vertices, visits = walk_from(view, mass, self._settings)
+            is_chunk = vertices >= view.n_nodes
+            rows = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
+            walked = np.zeros(view.n_chunks, np.float32)
+            walked[rows] = visits[is_chunk]
+            self._found["ppr"] = best_chunks(rows, visits[is_chunk], 2 * n_candidates)
+        return walked
+
+    def _graph_chunks(self, n_candidates: int) -> None:
+        """Add the passages behind names, triples, paths and communities."""
+        view, found = self._view, self._found
+        if "entity" in self._wanted:
+            weights = {node: m.weight / len(m.nodes) for m in self.mentions for node in m.nodes}
+            found["entity"] = _behind(view.node_chunks, weights, n_candidates)
+        if "triple" in self._wanted:
+            scores = dict(zip(self.facts.ids.tolist(), self.facts.scores.tolist(), strict=True))
+            found["triple"] = _behind(view.triple_chunks, scores, n_candidates)
+        if "path" in self._wanted:
+            scores = {triple: path.score for path in reversed(self.paths) for triple in path.triples}
+            found["path"] = _behind(view.triple_chunks, scores, n_candidates)
+        if "community" in self._wanted:
+            scores = {}
+            for community, score in reversed(self.communities):
+                start, end = view.members.indptr[community : community + 2].tolist()
+                members = view.members.chunks[start : min(end, start + _MEMBERS)].tolist()
+                scores.update(dict.fromkeys(members, score / max(end - start, 1)))
+            found["community"] = _behind(view.node_chunks, scores, n_candidates, add=True)
+
+
+def _behind(provenance: Provenance, scores: Mapping[int, float], k: int, *, add: bool = False) -> RouteChunks:
+    """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
+    subjects = np.fromiter(scores, np.int32, len(scores))
+    values = np.fromiter(scores.values(), np.float32, len(scores))
+    positions, owner = gather_rows(provenance.indptr, subjects, 0)
+    rows, inverse = np.unique(provenance.chunks[positions], return_inverse=True)
+    total = np.zeros(rows.shape[0], np.float32)
+    (np.add if add else np.maximum).at(total, inverse, values[owner])
+    return best_chunks(rows, total, k)
