@@ -47,7 +47,9 @@ def encode_queries(encoder: Encoder, texts: Sequence[str], n_threads: int) -> ND
         if batch.ids.shape[1] < encoder.description.max_tokens:
             vectors[batch.rows] = encoder._run(session, batch.ids)
             return
-        for row in batch.rows.tolist():  # it may have been cut: how such a question is read is the encoder's
+        # They may have been cut: how such a question is read is the encoder's.
+        rows: list[int] = batch.rows.tolist()
+        for row in rows:
             vectors[row] = encoder.encode_query(texts[row])
 
     with ThreadPoolExecutor(n_threads, thread_name_prefix="ytrag-encode") as pool:
