@@ -24,7 +24,7 @@ from ytrag_core.reports import CommunityRow, show_evaluation, show_report, show_
 from ytrag_core.retrieval.model import ChunkHit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 BAD_INPUT = [
@@ -268,6 +268,15 @@ def test_values_are_readable() -> None:
     ]
 
 
+@pytest.fixture
+def _hears_ctrl_c() -> Iterator[None]:
+    """Undo what a shell does to background jobs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_hears_ctrl_c")
 def test_ctrl_c_that_a_callback_swallows_stops_at_the_next_progress() -> None:
     app = failing(AssertionError())
     reached: list[str] = []
