@@ -41,7 +41,7 @@ _BATCHES_AHEAD = 32
 
 _CACHED_QUERIES = 1024
 _QUERY_THREADS = 4
-_SHORT_TOKENS = 16
+_SHORT_TOKENS = 20
 """A question no longer than this takes one core: two answer it no sooner. So does any question that is asked
 while others are; the vector is the same."""
 

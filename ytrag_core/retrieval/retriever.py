@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Retriever"]
 
-_TURNS_PER_CORE = 2
+_SHORT_CHARACTERS = 80
+"""A question no longer than this is left to one core: the other one has other questions to answer."""
+
+_TURNS_PER_CORE = 1
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
 
 _MAX_CHARACTERS = 20_000
@@ -167,11 +170,12 @@ class Retriever:
         )
 
     def _encode(self, asked: _Asked) -> QueryVectors:
-        """Encode a question and, where a core and the helper are free, beside it what is left of it."""
+        """Encode a question and, where it is long and a core is free, beside it what is left of it."""
         encode = self._encoder.encode_query
         if not asked.residual:
             return _query_vectors(encode(asked.text), None)
-        if available_cores() == 1 or not self._helper_is_free.acquire(blocking=False):
+        short = len(asked.text) <= _SHORT_CHARACTERS or available_cores() == 1
+        if short or not self._helper_is_free.acquire(blocking=False):
             return _query_vectors(encode(asked.text), encode(asked.residual))
         try:
             residual = self._helper.submit(encode, asked.residual)
