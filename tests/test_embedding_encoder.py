@@ -209,3 +209,11 @@ def test_a_long_question_is_read_to_its_end(encoder: Encoder) -> None:
     assert ended.shape == (encoder.dimension,)
     assert not ended.flags.writeable
     np.testing.assert_allclose(np.linalg.norm(ended), 1.0, atol=1e-5)
+
+
+def test_questions_together_are_what_each_is_alone(fp32: Encoder) -> None:
+    questions = ["Who?", "river " * 600 + "penguin", "", "Which town lies at the river?", "谁？"]
+    together = fp32.encode_queries(questions)
+    for question, vector in zip(questions, together, strict=True):
+        np.testing.assert_allclose(fp32.encode_query(question), vector, atol=1e-6)
+    assert fp32.encode_queries([]).shape == (0, fp32.dimension)

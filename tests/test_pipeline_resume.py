@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.bases import live_folder
+from tests.disks import photograph
 from tests.tiny_bases import (
     CountingEncoder,
     live_hashes,
@@ -35,7 +36,7 @@ from ytrag_core.pipeline.vectors import TextEncoder
 from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -269,7 +270,9 @@ def test_every_step_of_a_build_may_be_the_last(
     folders = [write_names(tmp_path / str(i), names(*numbers)) for i, numbers in enumerate((before, after))]
     build(root, folders[0], encoder)
     ever = live_hashes(root)
-    images = photograph(root, tmp_path / "images", monkeypatch, lambda: build(root, folders[1], encoder))
+    images = photograph(
+        root, tmp_path / "images", monkeypatch, WATCHED, lambda: build(root, folders[1], encoder)
+    )
     assert len(images) > 12
     numbers = set()
     for image in images[:: max(1, len(images) // 16)] + images[-4:]:
@@ -285,32 +288,6 @@ def test_every_step_of_a_build_may_be_the_last(
         check_once(image, encoder)
         shutil.rmtree(image)
     assert numbers == {1, 2}
-
-
-def photograph(
-    root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]
-) -> list[Path]:
-    """Return copies of `root` from before every call that changes a directory."""
-    images: list[Path] = []
-    busy = False
-
-    def watch(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            nonlocal busy
-            if not busy:
-                busy = True
-                images.append(folder / str(len(images)))
-                shutil.copytree(root, images[-1])
-                busy = False
-            return real(*arguments, **options)
-
-        return call
-
-    with monkeypatch.context() as patched:
-        for name in WATCHED:
-            patched.setattr(os, name, watch(getattr(os, name)))
-        run()
-    return images
 
 
 def test_vectors_of_another_knowledge_base_are_borrowed(tmp_path: Path, encoder: CountingEncoder) -> None:

@@ -9,12 +9,13 @@ import shutil
 import signal
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.disks import photograph
 from ytrag_core.errors import SnapshotError
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.meta import ChunkRow, DocumentRow
@@ -22,7 +23,6 @@ from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
 from ytrag_core.storage.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -115,31 +115,6 @@ def test_killed_writers_leave_a_complete_snapshot(tmp_path: Path) -> None:
 WATCHED = ("fsync", "rename", "replace", "mkdir", "unlink", "rmdir")
 
 
-def photograph(root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Build the next snapshot; return copies of `root` from before every call that touches a directory."""
-    images: list[Path] = []
-    busy = False
-
-    def watch(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            nonlocal busy
-            if not busy:
-                busy = True
-                if root.exists():
-                    images.append(folder / str(len(images)))
-                    shutil.copytree(root, images[-1])
-                busy = False
-            return real(*arguments, **options)
-
-        return call
-
-    with monkeypatch.context() as patched:
-        for name in WATCHED:
-            patched.setattr(os, name, watch(getattr(os, name)))
-        build_next(root, n_rows=10)
-    return images
-
-
 def state_or_none(root: Path) -> int:
     """Return the number of the live snapshot, 0 where the first build has not come so far."""
     if not (root / "CURRENT").exists():
@@ -156,7 +131,7 @@ def test_every_step_of_a_build_may_be_the_last(
     root = tmp_path / "kb"
     for _ in range(n_before):
         build_next(root, n_rows=10)
-    images = photograph(root, tmp_path / "images", monkeypatch)
+    images = photograph(root, tmp_path / "images", monkeypatch, WATCHED, lambda: build_next(root, n_rows=10))
     monkeypatch.setattr(os, "fsync", lambda _: None)
     seen = set()
     for image in images:

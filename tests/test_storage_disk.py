@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.disks import small_file_system
 from tests.test_storage_snapshot import build, build_with, refused, value_of
 from ytrag_core.errors import SnapshotError
 from ytrag_core.storage.arrays import write_arrays
@@ -48,17 +49,8 @@ def test_a_file_in_place_of_a_directory(tmp_path: Path, kb: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Return a file system of 6 MB of its own, or skip."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("may not mount a small file system here")
-    try:
+    with small_file_system(tmp_path / "disk", 6) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def test_a_read_only_file_system_can_be_read(small_disk: Path) -> None:

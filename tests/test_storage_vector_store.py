@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.disks import photograph, small_file_system
 from ytrag_core.errors import SnapshotError
 from ytrag_core.storage.arrays import read_metadata, write_arrays
 from ytrag_core.storage.snapshot import Snapshot
@@ -142,26 +142,13 @@ def test_every_step_of_a_write_may_be_the_last(tmp_path: Path, monkeypatch: pyte
     root = tmp_path / "kb"
     root.mkdir()
     store = store_of(root)
-    images: list[Path] = []
-    busy = False
+    names: list[str] = []
 
-    def watch(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            nonlocal busy
-            if not busy:
-                busy = True
-                images.append(tmp_path / "images" / str(len(images)))
-                shutil.copytree(root, images[-1])
-                busy = False
-            return real(*arguments, **options)
-
-        return call
-
-    with monkeypatch.context() as patched:
-        for name in WATCHED:
-            patched.setattr(os, name, watch(getattr(os, name)))
-        names = [store.append(*rows(9, seed)) for seed in (1, 2)]
+    def run() -> None:
+        names.extend(store.append(*rows(9, seed)) for seed in (1, 2))
         store.drop(names[:1])
+
+    images = photograph(root, tmp_path / "images", monkeypatch, WATCHED, run)
     wanted = {name: rows(9, seed) for seed, name in enumerate(names, start=1)}
     seen = set()
     for image in images:
@@ -178,17 +165,8 @@ def test_every_step_of_a_write_may_be_the_last(tmp_path: Path, monkeypatch: pyte
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Return a file system of 2 MB of its own, or skip."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("may not mount a small file system here")
-    try:
+    with small_file_system(tmp_path / "disk", 2) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def test_a_full_disk_is_told_and_loses_no_block(small_disk: Path) -> None:

@@ -99,8 +99,7 @@ def fuse(
         What each route put forward.
     rescored
         Scores of `candidates` for routes that can score any passage, (n,) float32 each; of BM25 the coverage,
-        of dense
-        the weighted standard scores.
+        of dense the weighted standard scores.
     candidates
         (n,) int32 chunk rows, ascending.
     k

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
-from ytrag_core.embedding.queries import encode_queries
 from ytrag_core.errors import QueryError
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
@@ -132,7 +131,7 @@ class Retriever:
             asked = list(pool.map(lambda question: self._read(question, wanted), questions))
             start = time.perf_counter()
             texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
-            vectors = dict(zip(texts, encode_queries(self._encoder, texts, available_cores()), strict=True))
+            vectors = dict(zip(texts, self._encoder.encode_queries(texts), strict=True))
             share = milliseconds_since(start) / len(asked)
 
             def answer(one: _Asked) -> Evidence:
