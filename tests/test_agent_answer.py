@@ -12,9 +12,10 @@ from ytrag_core.agent.context import build_context, estimate_tokens
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import question_language
 from ytrag_core.agent.linking import linking_path
-from ytrag_core.agent.llm import Completion, Message, OpenAIModel
 from ytrag_core.config import LLMSettings
 from ytrag_core.errors import ConfigError, LLMError
+from ytrag_core.llm.chat import Completion, Message
+from ytrag_core.llm.openai_model import OpenAIModel
 from ytrag_core.retrieval.model import ChunkHit, Evidence, PathHit, TripleHit
 
 if TYPE_CHECKING:

@@ -13,13 +13,14 @@ import pytest
 
 from tests.bases import write_edges, write_facts, write_openie
 from tests.chat_endpoint import Reply, endpoint
-from ytrag_core.agent.llm import Message, OpenAIModel
 from ytrag_core.agent.paths import path_line
 from ytrag_core.config import ROUTES, LLMSettings, RetrievalSettings
 from ytrag_core.errors import ConfigError, QueryError
 from ytrag_core.evaluation.datasets import Question
 from ytrag_core.evaluation.run import evaluate
 from ytrag_core.knowledge_base import KnowledgeBase
+from ytrag_core.llm.chat import Message
+from ytrag_core.llm.openai_model import OpenAIModel
 from ytrag_core.retrieval.lexicon import Lexicon, build_lexicon, split_units
 from ytrag_core.retrieval.mentions import find_mentions
 

@@ -21,7 +21,7 @@ STOREYS = (
     ("workers",),
     ("kernels",),
     ("storage",),
-    ("documents", "schema", "embedding"),
+    ("documents", "schema", "embedding", "llm"),
     ("extraction",),
     ("graph",),
     ("tree",),

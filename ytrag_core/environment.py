@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ytrag_core.agent.llm import LanguageModel
     from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.knowledge_base import KnowledgeBase
+    from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.pipeline.report import Progress
 
 __all__ = ["encoder_place", "language_model", "load_encoder", "open_base"]
@@ -79,8 +79,8 @@ def language_model() -> LanguageModel | None:
         )
     from pydantic import ValidationError
 
-    from ytrag_core.agent.llm import OpenAIModel
     from ytrag_core.config import LLMSettings
+    from ytrag_core.llm.openai_model import OpenAIModel
 
     fields: dict[str, Any] = {
         "base_url": base_url,

@@ -19,9 +19,9 @@ from ytrag_core.storage.snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ytrag_core.agent.llm import LanguageModel
     from ytrag_core.agent.model import Answer
     from ytrag_core.embedding.choice import WantedPrecision
+    from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.retrieval.model import Evidence
 
 __all__ = ["KnowledgeBase"]

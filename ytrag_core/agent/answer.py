@@ -11,14 +11,14 @@ from ytrag_core.agent.context import build_context
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import Language, phrase, prompt, question_language
 from ytrag_core.agent.linking import linking_path
-from ytrag_core.agent.llm import Message, strip_reasoning
 from ytrag_core.agent.model import Answer, Step, Usage
 from ytrag_core.agent.paths import fact_line, path_line
 from ytrag_core.errors import ConfigError, LLMError
+from ytrag_core.llm.chat import Message, strip_reasoning
 
 if TYPE_CHECKING:
     from ytrag_core.agent.context import Context
-    from ytrag_core.agent.llm import LanguageModel
+    from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.retrieval.model import Evidence
 
 __all__ = ["Mode", "answer_from_evidence", "answer_with_llm"]

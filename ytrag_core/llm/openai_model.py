@@ -1,14 +1,14 @@
-"""A language model behind a chat endpoint, and the text that comes back from one."""
+"""A language model behind an OpenAI-compatible chat endpoint."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from ytrag_core.errors import LLMError
+from ytrag_core.llm.chat import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,41 +16,15 @@ if TYPE_CHECKING:
     from openai import APIStatusError
 
     from ytrag_core.config import LLMSettings
+    from ytrag_core.llm.chat import Message
 
-__all__ = ["Completion", "LanguageModel", "Message", "OpenAIModel", "strip_reasoning"]
+__all__ = ["OpenAIModel"]
 
 _EXCERPT = 200
 _SECRET = 8
 """Keys shorter than this are placeholders of local servers (`none`, `ollama`)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+|\s+")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_THINK = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_THINK_END = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One turn of a conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """What a model wrote, and the tokens that its endpoint counted (0 where it does not say)."""
-
-    text: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class LanguageModel(Protocol):
-    """Whatever completes a conversation."""
-
-    def complete(self, messages: Sequence[Message], *, max_tokens: int) -> Completion:
-        """Return the next turn, at most `max_tokens` long; raise `LLMError` when there is none."""
-        ...
 
 
 class _ReplyMessage(BaseModel):
@@ -225,15 +199,3 @@ class OpenAIModel:
     def _error(self, what: str) -> LLMError:
         url = _CREDENTIALS.sub("", self._settings.base_url)
         return LLMError(self._without_key(f"the language model {self._settings.model} at {url} {what}"))
-
-
-def strip_reasoning(text: str) -> str:
-    """Return a reply without its `<think>` blocks, closed or cut off, and without surrounding white space.
-
-    Parameters
-    ----------
-    text
-        A model's reply. Where only the closing tag is there (the template opened the block), all before it
-        is dropped.
-    """
-    return _THINK_END.sub("", _THINK.sub("", text), count=1).strip()

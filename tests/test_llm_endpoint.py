@@ -7,9 +7,10 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from tests.chat_endpoint import Endpoint, Reply, chat, endpoint, failure
-from ytrag_core.agent.llm import Completion, Message, OpenAIModel, strip_reasoning
 from ytrag_core.config import LLMSettings
 from ytrag_core.errors import LLMError
+from ytrag_core.llm.chat import Completion, Message, strip_reasoning
+from ytrag_core.llm.openai_model import OpenAIModel
 
 KEY = "sk-very-secret-key"
 MESSAGES = [Message("system", "Be brief."), Message("user", "谁？")]
