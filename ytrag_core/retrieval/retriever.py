@@ -150,14 +150,29 @@ class Retriever:
         with clock.stage("entity"):
             text = respell(text, self._view.lexicon)
             mentions = find_mentions(text, self._view.lexicon, self._settings, self._view.name)
-        names = telling(mentions) if wanted & ON_GRAPH else []
+            names = self._names(mentions) if wanted & ON_GRAPH else []
         return _Asked(question, text, mentions, residual_question(text, names) if names else "", clock)
+
+    def _names(self, mentions: list[Mention]) -> list[Mention]:
+        """Return the names that a question asks about; one that is called like a relation is asked for."""
+        names = telling(mentions)
+        relations = self._view.relation_words
+        return [mention for mention in names if not relations.names_a_relation(mention)] or names
 
     def _answer(
         self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], start: float
     ) -> Evidence:
         clock = asked.clock
-        run = Run(self._view, self._settings, asked.text, asked.mentions, query, wanted, clock)
+        run = Run(
+            self._view,
+            self._settings,
+            asked.text,
+            asked.residual or asked.text,
+            asked.mentions,
+            query,
+            wanted,
+            clock,
+        )
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
