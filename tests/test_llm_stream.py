@@ -108,9 +108,9 @@ def test_a_connection_lost_in_the_middle_ends_it() -> None:
 
 
 def test_a_stream_that_just_stops_is_no_reply() -> None:
-    with endpoint(streamed("The fog", finish_reason=None, usage=None, done=False)) as served:
-        with pytest.raises(LLMError, match="broke off in the middle of its reply"):
-            read(model_at(served.base_url).stream(MESSAGES, max_tokens=64))
+    reply = streamed("The fog", finish_reason=None, usage=None, done=False)
+    with endpoint(reply) as served, pytest.raises(LLMError, match="broke off in the middle of its reply"):
+        read(model_at(served.base_url).stream(MESSAGES, max_tokens=64))
 
 
 def test_silence_before_the_first_piece_is_tried_again() -> None:
@@ -122,9 +122,9 @@ def test_silence_before_the_first_piece_is_tried_again() -> None:
 
 def test_an_error_told_in_the_stream() -> None:
     event = b'data: {"error": {"message": "overloaded ' + KEY.encode() + b'"}}\n\n'
-    with endpoint(Reply("", content_type="text/event-stream", pieces=(event,))) as served:
-        with pytest.raises(LLMError, match="overloaded") as caught:
-            read(model_at(served.base_url).stream(MESSAGES, max_tokens=64))
+    reply = Reply("", content_type="text/event-stream", pieces=(event,))
+    with endpoint(reply) as served, pytest.raises(LLMError, match="overloaded") as caught:
+        read(model_at(served.base_url).stream(MESSAGES, max_tokens=64))
     assert KEY not in str(caught.value)
 
 
