@@ -112,7 +112,7 @@ def _listed(text: str, item: Any) -> list[Any]:
 
 def _items_of(fields: dict[str, Any], item: Any) -> list[Any]:
     """Return the list that an object stands for: itself, or one item a key."""
-    known = _keys(item) if isinstance(item, type) and issubclass(item, BaseModel) else {}
+    known = _keys(item) if _is_model(item) else {}
     if known and not any(_plain(key) in known for key in fields):
         values = list(fields.items())
         if all(isinstance(value, dict) for _, value in values) and "name" in known:
@@ -154,8 +154,8 @@ def _fit_model(value: Any, wanted: type[BaseModel]) -> Any:
     if isinstance(value, str):
         inside = _json_inside(value)
         value = value if inside is None else inside
-    if isinstance(value, str) and len(known) == 1:
-        value = {next(iter(known.values())): value}
+    if isinstance(value, str) and value.strip():
+        value = _model_of_text(value, wanted, known)
     if isinstance(value, list):
         value = _model_of_list(value, wanted, known)
     if not isinstance(value, dict):
@@ -175,12 +175,33 @@ def _fit_model(value: Any, wanted: type[BaseModel]) -> Any:
     return fitted
 
 
+def _model_of_text(text: str, wanted: type[BaseModel], known: dict[str, str]) -> Any:
+    """Return the object that a text stands for: the only field that must be there, if it is a text."""
+    needed = [name for name, field in wanted.model_fields.items() if field.is_required()]
+    needed = needed or list(wanted.model_fields)
+    if len(needed) == 1 and wanted.model_fields[needed[0]].annotation is str:
+        return {known[_plain(needed[0])]: text}
+    return text
+
+
 def _model_of_list(value: list[Any], wanted: type[BaseModel], known: dict[str, str]) -> Any:
-    """Return the object that a list stands for: its only item, or the only field that is a list."""
-    if len(value) == 1 and isinstance(value[0], dict) and {_plain(key) for key in value[0]} & known.keys():
+    """Return the object that a list stands for: its only item, or the one field of it that it fits."""
+    keys = {_plain(key) for item in value if isinstance(item, dict) for key in item}
+    if len(value) == 1 and keys & known.keys():
         return value[0]
-    lists = [name for name, field in wanted.model_fields.items() if get_origin(field.annotation) in _LISTS]
-    return {known[_plain(lists[0])]: value} if len(lists) == 1 else value
+    lists = {
+        name: get_args(field.annotation)
+        for name, field in wanted.model_fields.items()
+        if get_origin(field.annotation) in _LISTS
+    }
+    if len(lists) > 1:
+        models = {name: item[0] for name, item in lists.items() if item and _is_model(item[0])}
+        lists = {name: () for name, item in models.items() if keys & _keys(item).keys()}
+    return {known[_plain(next(iter(lists)))]: value} if len(lists) == 1 else value
+
+
+def _is_model(wanted: Any) -> bool:
+    return isinstance(wanted, type) and issubclass(wanted, BaseModel)
 
 
 def _keys(wanted: type[BaseModel]) -> dict[str, str]:

@@ -11,9 +11,11 @@ from ytrag_core.errors import ReplyError
 from ytrag_core.llm.chat import strip_reasoning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["json_from_reply"]
+
+_Value = dict[str, Any] | list[Any] | None
 
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _START = re.compile(r"[\[{]")
@@ -56,7 +58,7 @@ def json_from_reply(text: str) -> Any:
     return _clean(value)
 
 
-def _find(text: str, nested: int) -> dict[str, Any] | list[Any] | None:
+def _find(text: str, nested: int) -> _Value:
     bare = strip_reasoning(text[:_MAX_CHARACTERS]).lstrip("\ufeff")
     if not bare:  # all of it inside reasoning that never ends
         bare = _THINK_TAG.sub("", text[:_MAX_CHARACTERS]).strip()
@@ -65,11 +67,14 @@ def _find(text: str, nested: int) -> dict[str, Any] | list[Any] | None:
         return _find(value, nested - 1)
     if isinstance(value, dict | list):
         return value
-    fenced = [inside.strip() for inside in _FENCE.findall(bare)]
-    found = [value for inside in fenced if _START.match(inside) for value in _values(inside)]
-    found = found or list(_values(bare))
+    try:
+        found = list(_values(bare, _sound))
+    except ValueError:
+        fenced = [inside.strip() for inside in _FENCE.findall(bare)]
+        found = [value for inside in fenced if _START.match(inside) for value in _values(inside, _mended)]
+        found = found or list(_values(bare, _mended))
     if not found and '{\\"' in bare:
-        found = list(_values(bare.replace('\\"', '"').replace("\\n", "\n")))
+        found = list(_values(bare.replace('\\"', '"').replace("\\n", "\n"), _mended))
     return max(found, key=_worth)[1] if found else None
 
 
@@ -79,7 +84,7 @@ def _worth(found: tuple[int, Any]) -> tuple[bool, int]:
     return isinstance(value, dict) or any(isinstance(item, dict | list) for item in value), length
 
 
-def _values(text: str) -> Iterator[tuple[int, dict[str, Any] | list[Any]]]:
+def _values(text: str, value_at: Callable[[str, int], tuple[_Value, int]]) -> Iterator[tuple[int, _Value]]:
     """Yield the JSON texts in `text` with their lengths; those that follow each other at once as one list."""
     run: list[Any] = []
     run_start = at = 0
@@ -93,7 +98,7 @@ def _values(text: str) -> Iterator[tuple[int, dict[str, Any] | list[Any]]]:
             return
         if not run:
             run_start = start.start()
-        value, end = _value_at(text, start.start())
+        value, end = value_at(text, start.start())
         if value is not None:
             run.append(value)
         at = end
@@ -101,14 +106,24 @@ def _values(text: str) -> Iterator[tuple[int, dict[str, Any] | list[Any]]]:
         yield at - run_start, run[0] if len(run) == 1 else run
 
 
-def _value_at(text: str, start: int) -> tuple[dict[str, Any] | list[Any] | None, int]:
-    """Return the object or array that starts here, and where it ends."""
+def _sound(text: str, start: int) -> tuple[_Value, int]:
+    """Return the object or array that starts here, and where it ends; a `ValueError` where it is no JSON."""
     try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
+        return _DECODER.raw_decode(text, start)
+    except RecursionError:
+        raise ValueError from None
+
+
+def _mended(text: str, start: int) -> tuple[_Value, int]:
+    """Return what starts here, mended where it is no JSON: None where nothing can be made of it."""
+    try:
+        return _sound(text, start)
+    except ValueError:
         end = _closing(text, start)
-        return _repaired(text[start:end]), end
-    return value, end
+        part = text[start:end]
+        whole_part = _without_half_item(part) if end == len(text) else part
+        value = _strict(whole_part) if whole_part != part else None
+        return value if isinstance(value, dict | list) else _repaired(whole_part), end
 
 
 def _strict(text: str) -> Any:
@@ -118,7 +133,7 @@ def _strict(text: str) -> Any:
         return None
 
 
-def _repaired(text: str) -> dict[str, Any] | list[Any] | None:
+def _repaired(text: str) -> _Value:
     from json_repair import repair_json
 
     try:
@@ -150,6 +165,46 @@ def _closing(text: str, start: int) -> int:
                 return at + 1
         at += 1
     return len(text)
+
+
+def _without_half_item(text: str) -> str:
+    """Return a JSON text that was cut inside an item of an array without that item, and closed.
+
+    A half-written item is worse than none: a name cut in two is another name. Of nested arrays the outermost
+    one counts whose items are arrays or objects.
+    """
+    if text.rstrip().endswith(("}", "]")):
+        return text
+    opened: list[tuple[str, int]] = []
+    last_item: list[int] = []
+    quoted = False
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if quoted:
+            if character == "\\":
+                at += 1
+            elif character == '"':
+                quoted = False
+        elif character == '"':
+            quoted = True
+        elif character in "[{":
+            opened.append((character, at))
+            last_item.append(at + 1)
+        elif character in "]}" and opened:
+            opened.pop()
+            last_item.pop()
+        elif character == "," and opened and opened[-1][0] == "[":
+            last_item[-1] = at
+        at += 1
+    holders = [depth for depth, (bracket, _) in enumerate(opened[:-1]) if bracket == "["]
+    if opened and opened[-1][0] == "[" and quoted:
+        holders.append(len(opened) - 1)
+    if not holders:
+        return text
+    depth = holders[0]
+    closers = "".join("]" if bracket == "[" else "}" for bracket, _ in reversed(opened[: depth + 1]))
+    return text[: last_item[depth]] + closers
 
 
 def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -206,12 +206,10 @@ def _is_item(value: Any, place: tuple[int | str, ...]) -> bool:
 
 def _at(value: Any, place: tuple[int | str, ...]) -> Any:
     for step in place:
-        if (isinstance(value, list) and isinstance(step, int) and step < len(value)) or (
-            isinstance(value, dict) and step in value
-        ):
-            value = value[step]
+        if isinstance(value, list) and isinstance(step, int):
+            value = value[step] if step < len(value) else None
         else:
-            return None
+            value = value.get(step) if isinstance(value, dict) else None
     return value
 
 

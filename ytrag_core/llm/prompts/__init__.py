@@ -89,8 +89,8 @@ def check_prompts(folder: Path) -> None:
         language = next((known for known in LANGUAGES if known == match["language"]), None)
         if match["name"] not in names or language is None:
             raise ConfigError(
-                f"{path} replaces no prompt: there are {', '.join(names)}, each in {' and '.join(LANGUAGES)}; "
-                "rename or remove it"
+                f"{path} replaces no prompt: there are {', '.join(names)}, "
+                f"each in {' and '.join(LANGUAGES)}; rename or remove it"
             )
         prompt(match["name"], language, folder)
 
