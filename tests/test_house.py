@@ -35,7 +35,9 @@ STOREYS = (
 )
 # Modules that are the command line together.
 COMMAND_LINE = {
+    "agent_view",
     "cli",
+    "cli_agent",
     "cli_models",
     "cli_options",
     "console",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ytrag_core.cli_agent import ask, chat, trace_app
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
     Extractor,
     FolderArgument,
     JsonOption,
-    Mode,
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
@@ -31,7 +31,7 @@ from ytrag_core.console import (
     progress_bars,
     stdout_console,
 )
-from ytrag_core.environment import encoder_place, language_model, load_encoder, open_base
+from ytrag_core.environment import encoder_place, load_encoder, open_base
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ eval_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
+app.add_typer(trace_app, name="trace")
+app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')(
+    ask
+)
+app.command(epilog="Example: ytrag chat --kb kb")(chat)
 
 BuildFormat = Literal["documents", "openie", "edges"]
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
@@ -252,31 +257,6 @@ def retrieve(
         emit_json(evidence.to_json())
     else:
         show_evidence(stdout_console(), evidence)
-
-
-@app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
-def ask(
-    question: QuestionArgument,
-    kb: KbOption,
-    mode: Annotated[
-        Mode, typer.Option(help="open: the model may add what it knows; reject: evidence or a refusal.")
-    ] = Mode.OPEN,
-    top_k: TopKOption = 20,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer a question with cited evidence.
-
-    A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
-    YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
-    """
-    from ytrag_core.rendering import show_answer
-
-    llm = language_model()
-    answer = open_base(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
-    if as_json:
-        emit_json(answer.to_json())
-    else:
-        show_answer(stdout_console(), answer)
 
 
 @eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ytrag_core.agent.asking import MODES, Asking, answer_question
-from ytrag_core.agent.budget import Budget
+from ytrag_core.agent.answering import Answering
 from ytrag_core.agent.library import KnowledgeLibrary
-from ytrag_core.agent.listening import stream_events
 from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.embedding.choice import load_encoder
 from ytrag_core.embedding.encoder import Encoder
-from ytrag_core.errors import ConfigError, ModelError, QueryError
+from ytrag_core.errors import ConfigError, ModelError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
@@ -23,15 +20,9 @@ from ytrag_core.schema.recorded import recorded_schema
 from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Sequence
 
-    from ytrag_core.agent.asking import AskMode
-    from ytrag_core.agent.conversation import Turn
-    from ytrag_core.agent.events import Event
-    from ytrag_core.agent.model import Answer
     from ytrag_core.embedding.choice import WantedPrecision
-    from ytrag_core.llm.chat import LanguageModel
-    from ytrag_core.llm.stages import StageModels
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.schema.model import GraphSchema
 
@@ -40,7 +31,7 @@ __all__ = ["KnowledgeBase"]
 Format = Literal["documents", "openie", "edges"]
 
 
-class KnowledgeBase:
+class KnowledgeBase(Answering):
     """A snapshot of a knowledge base, opened for questions.
 
     The next build does not disturb it: it goes on answering from the snapshot it opened. The two newest
@@ -294,100 +285,6 @@ class KnowledgeBase:
             As for `retrieve`; the message says which question it is.
         """
         return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes)
-
-    def ask(
-        self,
-        question: str,
-        *,
-        mode: AskMode = "open",
-        top_k: int = 20,
-        llm: LanguageModel | StageModels | None = None,
-        budget: Budget | None = None,
-        history: Sequence[Turn] = (),
-        on_event: Callable[[Event], None] | None = None,
-        stream: bool = False,
-    ) -> Answer:
-        """Answer a question from the evidence.
-
-        Parameters
-        ----------
-        question
-            The question.
-        mode
-            `open`: the model may use what it knows, which is then marked; `reject`: evidence only, else it
-            refuses; `no-agent`: one retrieval and one call; `evidence`: no model.
-        top_k
-            Most passages that the language model may read at a time.
-        llm
-            The language models; without any the answer is the evidence in readable form.
-        budget
-            The most that the question may cost; the best answer so far is returned when it is reached.
-        history
-            The conversation before the question, oldest turn first.
-        on_event
-            Told of everything that happens on the way, as it happens.
-        stream
-            Whether the answer is told in pieces while it is written.
-
-        Raises
-        ------
-        QueryError
-            As for `retrieve`.
-        ConfigError
-            For an unknown mode.
-        LLMError
-            The endpoint failed before anything was known.
-        """
-        asking = self._asking(mode, top_k, llm, budget, history)
-        asking = replace(asking, on_event=on_event or asking.on_event, stream=stream)
-        return answer_question(question, self._library, asking)
-
-    async def ask_stream(
-        self,
-        question: str,
-        *,
-        mode: AskMode = "open",
-        top_k: int = 20,
-        llm: LanguageModel | StageModels | None = None,
-        budget: Budget | None = None,
-        history: Sequence[Turn] = (),
-    ) -> AsyncIterator[Event]:
-        """Answer a question, and yield everything that happens on the way.
-
-        Parameters
-        ----------
-        question, mode, top_k, llm, budget, history
-            As for `ask`.
-
-        Yields
-        ------
-        Event
-            The last one is `Done` and holds the answer. Whoever stops listening ends the work.
-
-        Raises
-        ------
-        QueryError, ConfigError, LLMError
-            As for `ask`.
-        """
-        asking = self._asking(mode, top_k, llm, budget, history)
-        async with aclosing(stream_events(question, self._library, asking)) as events:
-            async for event in events:
-                yield event
-
-    def _asking(
-        self,
-        mode: AskMode,
-        top_k: int,
-        llm: LanguageModel | StageModels | None,
-        budget: Budget | None,
-        history: Sequence[Turn],
-    ) -> Asking:
-        if top_k < 1:
-            raise QueryError(f"top_k is {top_k}; at least 1 is needed")
-        if mode not in MODES:
-            raise ConfigError(f"mode {mode!r} arrived; choose {', '.join(MODES)}")
-        schema = self._schema if llm is not None and mode in ("open", "reject") else None
-        return Asking(mode, llm, budget or Budget(), top_k=top_k, history=tuple(history), schema=schema)
 
     @cached_property
     def _library(self) -> KnowledgeLibrary:

@@ -18,6 +18,7 @@ __all__ = [
     "Retrieved",
     "Rewritten",
     "Thought",
+    "event_from_json",
 ]
 
 
