@@ -53,6 +53,7 @@ class Shelf:
     facts: Sequence[tuple[str, str, str, str]] = field(default_factory=lambda: FACTS)
     looked_up: list[Lookup] = field(default_factory=list)
     least: int = 1
+    words: dict[str, set[str]] = field(default_factory=dict)
 
     def look_up(self, lookups: Sequence[Lookup], *, top_k: int) -> list[Evidence]:
         """Return what each look-up finds."""
@@ -65,10 +66,12 @@ class Shelf:
 
     def _evidence(self, query: str, top_k: int) -> Evidence:
         words = set(lexical_tokens(query))
-        shared = {
-            chunk_id: len(words & set(lexical_tokens(f"{title} {text}")))
-            for chunk_id, (title, text) in self.texts.items()
-        }
+        if not self.words:
+            self.words = {
+                chunk_id: set(lexical_tokens(f"{title} {text}"))
+                for chunk_id, (title, text) in self.texts.items()
+            }
+        shared = {chunk_id: len(words & held) for chunk_id, held in self.words.items()}
         order = sorted(shared, key=lambda chunk_id: -shared[chunk_id])
         chunks = [
             ChunkHit(chunk_id, *self.texts[chunk_id], float(shared[chunk_id]), {"bm25": place})

@@ -280,10 +280,8 @@ def test_a_question_without_support_in_the_corpus(mode: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["reject", "open"])
 def test_an_answer_that_nothing_in_the_evidence_supports(mode: Any) -> None:
-    answer, _, _ = asked(
-        "Who painted the clock of Quellmouth?", thought("answer", answer="Leonardo da Vinci [1].", passages=[1]),
-        mode=mode,
-    )  # fmt: skip
+    painted = thought("answer", answer="Leonardo da Vinci [1].", passages=[1])
+    answer, _, _ = asked("Who painted the clock of Quellmouth?", painted, mode=mode)
     assert answer.refused == (mode == "reject")
     assert answer.usage.llm_calls <= 2
     assert bool(answer.own_knowledge) == (mode == "open")

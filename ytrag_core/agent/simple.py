@@ -8,6 +8,8 @@ from ytrag_core.llm.language import question_language
 
 __all__ = ["is_simple"]
 
+_LONGEST = 500
+"""Whoever writes more characters than this asks for more than one thing."""
 _ROLES = (
     "country|nation|state|province|county|district|city|town|village|birthplace|hometown|capital|continent"
     "|place|region|island|location|area|school|university|college|alma mater|company|firm|employer"
@@ -90,6 +92,8 @@ def is_simple(question: str) -> bool:
     ("X's country left ..."), in Chinese a clause before 的 and a person or place that something further is
     asked about. A question that only looks plain ("the grandmother of ...") passes for simple.
     """
+    if len(question) > _LONGEST:
+        return False
     if question_language(question) == "zh":
         return not _nests_chinese(question)
     return not _nests_english(" ".join(question.split()))
