@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from email.utils import parsedate_to_datetime
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ytrag_core.config import LLMSettings
     from ytrag_core.llm.replies import Gathered
 
-__all__ = ["Complaints", "is_passing", "wanted_pause"]
+__all__ = ["Complaints", "is_passing", "told", "wanted_pause"]
 
 _EXCERPT = 200
 _SECRET = 8
@@ -28,6 +29,14 @@ _SPENT = re.compile(r"insufficient[_ ]quota|billing|insufficient balance|余额|
 def is_passing(status: int, said: str) -> bool:
     """Tell whether a refusal may pass by itself: a 408, 409, 429 or 5xx, but not money that is spent."""
     return (status in (408, 409, 429) or status >= 500) and not _SPENT.search(said)
+
+
+def told(error: APIStatusError) -> str:
+    """Return what an endpoint says about a refusal: its JSON, with letters as they are read, or its text."""
+    body = error.body
+    if isinstance(body, dict | list):
+        return json.dumps(body, ensure_ascii=False)
+    return error.response.text
 
 
 def wanted_pause(headers: Mapping[str, str]) -> float | None:
@@ -65,7 +74,7 @@ class Complaints:
     def of_status(self, error: APIStatusError, n_tries: int, pause: float | None = None) -> str:
         """Return what an HTTP status means, and what to do."""
         status = error.status_code
-        said = f"HTTP {status}: {self._excerpt(error.response.text) or 'no text'}"
+        said = f"HTTP {status}: {self._excerpt(told(error)) or 'no text'}"
         tries = _tries(n_tries)
         if status in (401, 403):
             return self.of(f"refused the API key ({said}); check YTRAG_LLM_API_KEY")
@@ -82,7 +91,9 @@ class Complaints:
 
     def of_connection(self, error: Exception, n_tries: int, *, started: bool) -> str:
         """Return what became of a connection: a time-out, or a loss."""
-        timeout = isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
+        if isinstance(error, TimeoutError) and str(error):
+            return self.of(f"{error} ({_tries(n_tries)}); YTRAG_LLM_TIMEOUT gives it longer")
+        timeout = "Timeout" in type(error).__name__
         if started:
             why = f"fell silent for {self._settings.timeout:g} s" if timeout else "lost the connection"
             return self.of(f"{why} in the middle of its reply; ask again")
