@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -60,6 +61,20 @@ def test_pauses_grow_and_are_random() -> None:
 def test_retry_after_is_honoured(headers: dict[str, str], seconds: float) -> None:
     assert seconds <= waited(refusal(**headers)) <= 1.1 * seconds + 1e-6
     assert seconds <= waited(refusal(503, **headers)) <= 1.1 * seconds + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Rate limit reached for small-1. Please try again in 2.5s. Visit /account/billing for more.", 2.5),
+        ("Please try again in 250ms.", 0.25),
+        ("Please retry after 12 seconds", 12.0),
+        ('[{"@type": "RetryInfo", "retryDelay": "34s"}]', 34.0),
+    ],
+)
+def test_a_pause_that_is_asked_for_in_words(said: str, seconds: float) -> None:
+    body = json.dumps({"error": {"message": said}})
+    assert seconds <= waited(Reply(body, 429)) <= 1.1 * seconds
 
 
 def test_retry_after_as_a_date() -> None:

@@ -23,7 +23,12 @@ _SECRET = 8
 """Keys shorter than this are placeholders of local servers (`none`, `ollama`)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+|\s+")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_SPENT = re.compile(r"insufficient[_ ]quota|billing|insufficient balance|余额|欠费", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"(?:try again in|retry(?:ing)? (?:in|after)|retryDelay\W{1,8}) ?"
+    r"(\d{1,6}(?:\.\d+)?) ?(ms|milliseconds|s\b|seconds)",
+    re.IGNORECASE,
+)
+_SPENT = re.compile(r"insufficient[_ ]quota|insufficient balance|余额|欠费", re.IGNORECASE)
 
 
 def is_passing(status: int, said: str) -> bool:
@@ -39,8 +44,16 @@ def told(error: APIStatusError) -> str:
     return error.response.text
 
 
-def wanted_pause(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that an endpoint asks to wait (Retry-After, in seconds or as a date), if it does."""
+def wanted_pause(headers: Mapping[str, str], said: str = "") -> float | None:
+    """Return the seconds that an endpoint asks to wait, if it does.
+
+    Parameters
+    ----------
+    headers
+        Of its answer: Retry-After, in seconds or as a date.
+    said
+        What it says; some put it there ("try again in 2.5s", `"retryDelay": "34s"`).
+    """
     for name, per_second in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(\.\d+)?", value):
@@ -50,7 +63,10 @@ def wanted_pause(headers: Mapping[str, str]) -> float | None:
                 return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
             except ValueError:
                 continue
-    return None
+    match = _AGAIN.search(said)
+    if match is None:
+        return None
+    return float(match[1]) / (1000.0 if match[2].lower().startswith("m") else 1.0)
 
 
 class Complaints:

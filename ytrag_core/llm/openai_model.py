@@ -185,7 +185,7 @@ class OpenAIModel:
         return estimated - call.max_tokens + written
 
     def _pause(self, n_failures: int, error: APIStatusError | None = None) -> None:
-        wanted = wanted_pause(error.response.headers) if error is not None else None
+        wanted = wanted_pause(error.response.headers, told(error)) if error is not None else None
         if wanted is not None and wanted > _LONGEST_WANTED and error is not None:
             raise LLMError(self._complaints.of_status(error, n_failures + 1, wanted)) from None
         if wanted is not None:
