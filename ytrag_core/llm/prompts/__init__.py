@@ -133,8 +133,8 @@ def _places(text: str, where: str) -> frozenset[str]:
         if form or conversion or not name.isidentifier():
             place = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
             raise ConfigError(
-                f"{where} has the place {{{place[:60]}}}; wanted a plain name such as {{question}}, "
-                "and a literal brace written {{ or }}"
+                f"{where} has the place {{{place[:60]}}}; wanted a plain name such as {{question}}; "
+                "a literal brace is written {{ or }}"
             )
         names.add(name)
     return frozenset(names)
