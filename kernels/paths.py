@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import float32, int32, int64, uint16
+from numba import boolean, float32, int32, int64, uint16
 
 from .decorator import kernel, ro, rw
 from .instructions import widen
@@ -54,10 +54,11 @@ def dot(left: NDArray[np.float32], right: NDArray[np.float32]) -> np.float32:
     return total
 
 
-@kernel((ro(int64), ro(int32), ro(int32, 2), int64, int64))
+@kernel((ro(int64), ro(int32), ro(boolean), ro(int32, 2), int64, int64))
 def steps_on_one_side(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
+    allowed: NDArray[np.bool_],
     nodes: NDArray[np.int32],
     n_passed: int,
     row_limit: int,
@@ -67,11 +68,13 @@ def steps_on_one_side(
     Parameters
     ----------
     indptr, indices : (n_rows + 1,) int64 and (n_entries,) int32
+    allowed : (n_entries or 0,) bool
+        The entries that may be gone along; all where there are none.
     nodes : (n_paths, at least n_passed) int32 in [0, n_rows)
         The nodes of each path.
     n_passed, row_limit : int, at least 1
-        How many nodes each has, of which it goes on from the last; most entries of a row, a longer one is
-        sampled evenly.
+        How many nodes each has, of which it goes on from the last; most entries of a row, of more allowed
+        ones an even sample.
 
     Returns
     -------
@@ -81,13 +84,16 @@ def steps_on_one_side(
     Raises
     ------
     ValueError
-        If a node is out of range.
+        If a node is out of range, or the mask is of another length than the entries.
 
     Notes
     -----
-    `n_passed` comparisons for an entry looked at.
+    `n_passed` comparisons for an entry looked at; with a mask 2 bytes for each entry of the rows.
     """
     n_paths = nodes.shape[0]
+    is_masked = allowed.shape[0] > 0
+    if is_masked and allowed.shape[0] != indices.shape[0]:
+        raise ValueError("the mask does not cover the entries")
     capacity = 0
     for path in range(n_paths):
         node = nodes[path, n_passed - 1]
@@ -100,9 +106,21 @@ def steps_on_one_side(
     for path in range(n_paths):
         node = nodes[path, n_passed - 1]
         start, length = indptr[node], indptr[node + 1] - indptr[node]
-        n_looked_at = min(length, row_limit)
+        n_allowed = length
+        if is_masked:
+            n_allowed = 0
+            for position in range(start, start + length):
+                n_allowed += allowed[position]
+        n_looked_at = min(n_allowed, row_limit)
+        n_seen, position = 0, start - 1
         for j in range(n_looked_at):
-            position = start + j * length // n_looked_at
+            wanted = j * n_allowed // n_looked_at
+            if is_masked:
+                while n_seen <= wanted:
+                    position += 1
+                    n_seen += allowed[position]
+            else:
+                position = start + wanted
             is_new = True
             for i in range(n_passed):
                 if nodes[path, i] == indices[position]:
@@ -251,7 +269,7 @@ def cosine_of_sum(
     (
         ro(int64), ro(int32), ro(int32), ro(int64), ro(int32), ro(int32), ro(int32),
         ro(uint16, 2), ro(uint16, 2), ro(int32), ro(int32), ro(float32), ro(float32), ro(int32),
-        int64, int64, int64, int64, int64, float32, float32, float32,
+        int64, int64, int64, int64, int64, float32, float32, float32, ro(boolean), ro(boolean),
     )
 )  # fmt: skip
 def beam_paths(
@@ -277,6 +295,8 @@ def beam_paths(
     hub_cost: np.float32,
     value_cost: np.float32,
     step_gain: np.float32,
+    forth_allowed: NDArray[np.bool_],
+    back_allowed: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
     """Return the best chains of each length that start at some nodes.
 
@@ -298,6 +318,8 @@ def beam_paths(
     hub_cost, value_cost, step_gain : float32
         Cost of passing a node of degree g, times ln(1 + g); of passing an attribute value; gain of each
         triple after the first.
+    forth_allowed, back_allowed : (n_triples or 0,) bool
+        The entries of both CSR that a chain may go along; all where there are none.
 
     Returns
     -------
@@ -331,8 +353,12 @@ def beam_paths(
     costs = np.zeros(n_starts, np.float32)
     fact, asked = np.empty(d, np.float32), np.empty(d, np.float32)
     for hop in range(max_hops):
-        forth, forth_owner = steps_on_one_side(forth_indptr, forth_indices, nodes, hop + 1, row_limit)
-        back, back_owner = steps_on_one_side(back_indptr, back_indices, nodes, hop + 1, row_limit)
+        forth, forth_owner = steps_on_one_side(
+            forth_indptr, forth_indices, forth_allowed, nodes, hop + 1, row_limit
+        )
+        back, back_owner = steps_on_one_side(
+            back_indptr, back_indices, back_allowed, nodes, hop + 1, row_limit
+        )
         owner = np.concatenate((forth_owner, back_owner))
         if owner.shape[0] == 0:
             break

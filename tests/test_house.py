@@ -36,6 +36,8 @@ STOREYS = (
 # Modules that are the command line together.
 COMMAND_LINE = {
     "cli",
+    "cli_explain",
+    "cli_filters",
     "cli_models",
     "cli_options",
     "console",

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from ytrag_core.agent.model import Answer
     from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.llm.chat import LanguageModel
+    from ytrag_core.retrieval.conditions import Where
+    from ytrag_core.retrieval.explain import Explanation
     from ytrag_core.retrieval.model import Evidence
+    from ytrag_core.retrieval.rerank import Reranker
+    from ytrag_core.retrieval.type_filter import TypeFilter
 
 __all__ = ["KnowledgeBase"]
 
@@ -248,7 +252,16 @@ class KnowledgeBase:
         report = reembed(root, loaded, settings, StageRecorder(progress), borrowed)
         return _with_notes(report, root, loaded, propose=False)
 
-    def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
+    def retrieve(
+        self,
+        question: str,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        types: TypeFilter | None = None,
+        where: Where | None = None,
+        reranker: Reranker | None = None,
+    ) -> Evidence:
         """Return the evidence for a question: triples, passages, communities and paths.
 
         Parameters
@@ -259,16 +272,65 @@ class KnowledgeBase:
             Most passages and most triples.
         routes
             Subset of `ytrag_core.config.ROUTES`; all by default.
+        types
+            Entity types, relations and attributes that are wanted: what is of them ranks higher, or, where
+            the filter is hard, is all that is returned.
+        where
+            What the passages must meet, for example `"year>=2020"` or `["lang in en,zh", "title~harbour"]`.
+        reranker
+            Reads the question beside each of the best passages and ranks them anew; for example
+            `CrossEncoder.load(folder)`.
 
         Raises
         ------
         QueryError
-            The question is empty, `top_k` is below 1 or a route is unknown.
+            The question is empty, `top_k` is below 1, a route is unknown, or a condition cannot be read or is
+            on a field that there is not.
         """
-        return self._retriever.retrieve(question, top_k=top_k, routes=routes)
+        return self._retriever.retrieve(
+            question, top_k=top_k, routes=routes, types=types, where=where, reranker=reranker
+        )
+
+    def explain(
+        self,
+        question: str,
+        chunk_id: str | None = None,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        types: TypeFilter | None = None,
+        where: Where | None = None,
+        reranker: Reranker | None = None,
+    ) -> Explanation:
+        """Return why each passage of the evidence is there, or why one passage is, or is not.
+
+        Parameters
+        ----------
+        question
+            The question.
+        chunk_id
+            The passage to explain; the `top_k` best by default.
+        top_k, routes, types, where, reranker
+            As for `retrieve`.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`, or there is no such passage.
+        """
+        return self._retriever.explain(
+            question, chunk_id, top_k=top_k, routes=routes, types=types, where=where, reranker=reranker
+        )
 
     def retrieve_many(
-        self, questions: Sequence[str], *, top_k: int = 20, routes: Sequence[str] | None = None
+        self,
+        questions: Sequence[str],
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        types: TypeFilter | None = None,
+        where: Where | None = None,
+        reranker: Reranker | None = None,
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
@@ -276,7 +338,7 @@ class KnowledgeBase:
         ----------
         questions
             The questions; they are encoded together and answered side by side, one a core.
-        top_k, routes
+        top_k, routes, types, where, reranker
             As for `retrieve`.
 
         Raises
@@ -284,7 +346,9 @@ class KnowledgeBase:
         QueryError
             As for `retrieve`; the message says which question it is.
         """
-        return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes)
+        return self._retriever.retrieve_many(
+            questions, top_k=top_k, routes=routes, types=types, where=where, reranker=reranker
+        )
 
     def ask(
         self,

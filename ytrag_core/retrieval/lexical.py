@@ -82,11 +82,11 @@ class LexicalIndex:
         alone holds half of it and more; where several texts have to be put together, each holds little.
         """
         terms = lexical_tokens(question)
-        attainable = sum(map(self._rarity, terms))
+        attainable = sum(map(self.rarity, terms))
         scores = self._scores_of(terms)
         return scores / np.float32(attainable) if attainable > 0.0 else scores
 
-    def _rarity(self, term: str) -> float:
+    def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""
         n_holding = 0
         if self._model is not None and (position := self._model.vocab_dict.get(term)) is not None:

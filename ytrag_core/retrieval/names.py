@@ -86,7 +86,11 @@ class NodeNames:
 
     def type_of(self, entity: int) -> str:
         """Return the type of an entity, empty where none is known."""
-        return _text(self.type_bytes, self.type_indptr, int(self.entity_type[entity]))
+        return self.type_name(int(self.entity_type[entity]))
+
+    def type_name(self, code: int) -> str:
+        """Return the type that `entity_type` calls by a number."""
+        return _text(self.type_bytes, self.type_indptr, code)
 
 
 def _text(content: NDArray[np.uint8], indptr: NDArray[np.int64], row: int) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ytrag_core.kernels.paths import beam_paths
+from ytrag_core.retrieval.masks import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
 
     from ytrag_core.config import RetrievalSettings
     from ytrag_core.retrieval.triples import QueryVectors
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["Path", "find_paths"]
+__all__ = ["Path", "find_paths", "prefer_paths"]
 
 _EXPANDED = 512
 _N_PATHS = 20
@@ -24,6 +27,7 @@ _MAX_SEEDS = 24
 _HUB_PENALTY = np.float32(0.02)
 _VALUE_PENALTY = np.float32(0.1)
 _STEP_BONUS = np.float32(0.1)
+_PREFERRED_BONUS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ class Path:
 
 
 def find_paths(
-    view: SnapshotView, query: QueryVectors, seeds: Mapping[int, float], settings: RetrievalSettings
+    view: SnapshotView,
+    query: QueryVectors,
+    seeds: Mapping[int, float],
+    settings: RetrievalSettings,
+    allowed: Selection | None = None,
 ) -> list[Path]:
     """Search chains of up to `max_hops` triples that start at a seed, best first.
 
@@ -67,7 +75,10 @@ def find_paths(
         Node -> weight in [0, 1]; the heaviest few are started from.
     settings
         Beam width, longest path and the edges looked at per node.
+    allowed
+        The triples to go along; all without it.
     """
+    allowed = allowed or Selection(view)
     starts = sorted(seeds, key=lambda node: (-seeds[node], node))[:_MAX_SEEDS]
     if not starts or view.n_triples == 0:
         return []
@@ -97,6 +108,8 @@ def find_paths(
         _HUB_PENALTY,
         _VALUE_PENALTY,
         _STEP_BONUS,
+        allowed.out_triples,
+        allowed.into_triples,
     )
     return _distinct(
         Path(tuple(row[:length]), tuple(passed[: length + 1]), score)
@@ -107,6 +120,22 @@ def find_paths(
             (triples >= 0).sum(axis=1).tolist(),
             strict=True,
         )
+    )
+
+
+def prefer_paths(paths: Iterable[Path], preferred: NDArray[np.bool_]) -> list[Path]:
+    """Return paths best first; one of preferred triples alone scores a fifth more, others in proportion.
+
+    Parameters
+    ----------
+    paths
+        Some of them may occur twice.
+    preferred
+        (n_triples,) bool.
+    """
+    return _distinct(
+        replace(path, score=path.score + _PREFERRED_BONUS * float(preferred[list(path.triples)].mean()))
+        for path in paths
     )
 
 
