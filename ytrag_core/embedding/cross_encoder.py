@@ -28,7 +28,7 @@ _TOKENIZER = "tokenizer.json"
 _MAX_TOKENS = 512
 _BATCH_TOKENS = 4096
 _MOST_CHARACTERS = 20_000
-_INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_INTEGERS: dict[str, type[np.integer[Any]]] = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 
 class CrossEncoder:

@@ -22,7 +22,7 @@ _WRITTEN = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _ITEM = re.compile(
-    r"""\s* (?: "(?P<double>[^"]*)" | '(?P<single>[^']*)' | (?P<bare>[^,]*) ) \s* (?:,|$)""", re.X
+    r"""\s* (?: "(?P<double>[^"]*)" | '(?P<single>[^']*)' | (?P<bare>(?!["'])[^,]*) ) \s* (?:,|$)""", re.X
 )
 _EXAMPLES = "year>=2020, document=report.pdf, title~foo or 'lang in en,zh'"
 
