@@ -61,9 +61,6 @@ def problem(n_nodes: int) -> Problem:
     return Problem(head, relation, tail, vectors, unit_rows(rng, 2), starts, n_nodes)
 
 
-ALL = np.empty(0, bool)
-
-
 def by_kernel(given: Problem, forth: Any, back: Any) -> NDArray[np.float32]:
     bits = given.vectors.view(np.uint16)
     return beam_paths(
@@ -89,8 +86,6 @@ def by_kernel(given: Problem, forth: Any, back: Any) -> NDArray[np.float32]:
         np.float32(HUB_COST),
         np.float32(VALUE_COST),
         np.float32(STEP_GAIN),
-        ALL,
-        ALL,
     )[2]
 
 

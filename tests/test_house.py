@@ -40,6 +40,7 @@ COMMAND_LINE = {
     "cli_filters",
     "cli_models",
     "cli_options",
+    "cli_retrieve",
     "console",
     "demo",
     "environment",

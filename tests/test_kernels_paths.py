@@ -63,15 +63,9 @@ def cosine(total: NDArray[np.float64], query: NDArray[np.float32]) -> float:
 
 
 def oracle(
-    graph: Graph,
-    queries: NDArray[np.float32],
-    starts: list[int],
-    n_entities: int,
-    beam: int,
-    hops: int,
-    allowed: list[bool] | None = None,
+    graph: Graph, queries: NDArray[np.float32], starts: list[int], n_entities: int, beam: int, hops: int
 ) -> list[Chain]:
-    """All chains of a beam search along allowed triples, the best `beam` of each length."""
+    """All chains of a beam search, the best `beam` of each length."""
     chains: list[Chain] = [((node,), (), 0.0) for node in starts]
     found: list[Chain] = []
     for hop in range(hops):
@@ -80,8 +74,6 @@ def oracle(
             for nodes, passed, _ in chains:
                 for triple, (head, _, tail) in enumerate(graph.triples):
                     here, there = (head, tail) if forward else (tail, head)
-                    if allowed is not None and not allowed[triple]:
-                        continue
                     if here == nodes[-1] and there not in nodes:
                         longer.append(((*nodes, there), (*passed, triple), 0.0))
         scored = []
@@ -106,13 +98,11 @@ def search(
     hops: int,
     row_limit: int = 99,
     max_scored: int = 999,
-    allowed: list[bool] | None = None,
 ) -> list[Chain]:
     columns = np.array(graph.triples, np.int32).reshape(-1, 3)
     head, relation, tail = (np.ascontiguousarray(column) for column in columns.T)
     forth = csr_from_edges(head, tail, relation, graph.n_nodes)
     back = csr_from_edges(tail, head, relation, graph.n_nodes)
-    mask = np.array([] if allowed is None else allowed, bool)
     nodes, triples, scores = beam_paths(
         forth[0],
         forth[1],
@@ -136,8 +126,6 @@ def search(
         np.float32(HUB),
         np.float32(VALUE),
         np.float32(STEP),
-        mask,
-        mask if allowed is None else mask[back[3]],
     )
     return [
         (tuple(node for node in passed if node >= 0), tuple(triple for triple in row if triple >= 0), score)
@@ -169,23 +157,6 @@ def test_the_beam_keeps_what_a_plain_beam_keeps(
             assert {here, there} == {graph.triples[triple][0], graph.triples[triple][2]}
 
 
-@settings(max_examples=100, deadline=None)
-@given(graphs(), st.data(), st.sampled_from([2, 50]), st.integers(1, 3))
-def test_a_masked_beam_goes_along_allowed_triples_only(
-    graph: Graph, data: st.DataObject, beam: int, hops: int
-) -> None:
-    n = len(graph.triples)
-    allowed = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    starts = data.draw(st.lists(st.integers(0, graph.n_nodes - 1), unique=True, max_size=3))
-    queries = two_queries(1)
-    found = search(graph, queries, starts, graph.n_nodes, beam, hops, allowed=allowed)
-    wanted = oracle(graph, queries, starts, graph.n_nodes, beam, hops, allowed)
-    assert [score for *_, score in found] == pytest.approx([score for *_, score in wanted], abs=1e-4)
-    assert all(allowed[triple] for _, triples, _ in found for triple in triples)
-    if beam >= 50:
-        assert {chain[:2] for chain in found} == {chain[:2] for chain in wanted}
-
-
 def star(n: int) -> Graph:
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(n + 4, WIDTH))
@@ -196,19 +167,6 @@ def star(n: int) -> Graph:
 def test_a_long_row_is_sampled_evenly() -> None:
     found = search(star(40), two_queries(0), [0], 41, 50, 1, row_limit=4)
     assert sorted(nodes[1] for nodes, _, _ in found) == [1, 11, 21, 31]
-
-
-def test_of_a_long_row_the_allowed_entries_are_sampled() -> None:
-    allowed = [node % 10 == 0 for node in range(1, 41)]
-    found = search(star(40), two_queries(0), [0], 41, 50, 1, row_limit=4, allowed=allowed)
-    assert sorted(nodes[1] for nodes, _, _ in found) == [10, 20, 30, 40]
-    found = search(star(40), two_queries(0), [0], 41, 50, 1, row_limit=2, allowed=allowed)
-    assert sorted(nodes[1] for nodes, _, _ in found) == [10, 30]
-
-
-def test_a_mask_of_another_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="mask"):
-        search(star(3), two_queries(0), [0], 4, 2, 2, allowed=[True] * 4)
 
 
 def test_of_many_steps_the_likely_ones_are_scored_in_full() -> None:

@@ -9,15 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ytrag_core.cli_explain import explain
-from ytrag_core.cli_filters import (
-    AttributeOption,
-    EntityTypeOption,
-    HardOption,
-    RelationOption,
-    RerankerOption,
-    WhereOption,
-    chosen_filters,
-)
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
@@ -33,6 +24,7 @@ from ytrag_core.cli_options import (
     SchemaOption,
     TopKOption,
 )
+from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
@@ -74,9 +66,8 @@ eval_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
-app.command("explain", epilog='Example: ytrag explain "Who taught the inventor of the fog clock?" --kb kb')(
-    explain
-)
+app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
+app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
 
 BuildFormat = Literal["documents", "openie", "edges"]
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
@@ -243,35 +234,6 @@ def reembed(
             reuse_vectors=reuse_vectors,
         )
     _show_build(report, kb, as_json=as_json)
-
-
-@app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
-def retrieve(
-    question: QuestionArgument,
-    kb: KbOption,
-    top_k: TopKOption = 20,
-    routes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
-    ] = None,
-    entity_type: EntityTypeOption = None,
-    relation: RelationOption = None,
-    attribute: AttributeOption = None,
-    hard: HardOption = False,
-    where: WhereOption = None,
-    reranker: RerankerOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the paths, facts, passages and communities that bear on a question."""
-    from ytrag_core.rendering import show_evidence
-
-    chosen = chosen_filters(entity_type, relation, attribute, where, reranker, hard=hard)
-    names = _names(routes, "--routes")
-    evidence = open_base(kb).retrieve(_clean(question), top_k=top_k, routes=names, **chosen)
-    if as_json:
-        emit_json(evidence.to_json())
-    else:
-        show_evidence(stdout_console(), evidence)
 
 
 @app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')

@@ -14,8 +14,10 @@ from ytrag_core.cli_filters import (
     HardOption,
     RelationOption,
     RerankerOption,
+    RoutesOption,
     WhereOption,
     chosen_filters,
+    chosen_routes,
 )
 from ytrag_core.cli_options import JsonOption, QuestionArgument  # noqa: TC001 - typer reads them
 from ytrag_core.console import emit_json, printable, stdout_console
@@ -43,10 +45,7 @@ def explain(
         typer.Option("--chunk", metavar="ID", help="Only this passage.", show_default="the best ones"),
     ] = None,
     top_k: Annotated[int, typer.Option("--top-k", min=1, help="How many passages to explain.")] = 5,
-    routes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
-    ] = None,
+    routes: RoutesOption = None,
     entity_type: EntityTypeOption = None,
     relation: RelationOption = None,
     attribute: AttributeOption = None,
@@ -59,7 +58,7 @@ def explain(
     from ytrag_core.documents.text import clean_text
 
     chosen = chosen_filters(entity_type, relation, attribute, where, reranker, hard=hard)
-    names = None if routes is None else [name.strip() for name in routes.split(",") if name.strip()]
+    names = chosen_routes(routes)
     told = open_base(kb).explain(clean_text(question), chunk, top_k=top_k, routes=names, **chosen)
     if as_json:
         emit_json(told.to_json())

@@ -16,8 +16,10 @@ __all__ = [
     "HardOption",
     "RelationOption",
     "RerankerOption",
+    "RoutesOption",
     "WhereOption",
     "chosen_filters",
+    "chosen_routes",
 ]
 
 _PANEL = "Filters and reranking"
@@ -77,6 +79,30 @@ RerankerOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+RoutesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--routes", metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"
+    ),
+]
+
+
+def chosen_routes(text: str | None) -> list[str] | None:
+    """Return the routes that `--routes` names; None without it.
+
+    Raises
+    ------
+    ConfigError
+        It names none.
+    """
+    from ytrag_core.errors import ConfigError
+
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"--routes wants names with commas between them, {text!r} arrived")
+    return list(dict.fromkeys(names))
 
 
 def chosen_filters(

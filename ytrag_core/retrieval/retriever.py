@@ -7,13 +7,13 @@ import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
-from ytrag_core.retrieval.conditions import Where, metadata_filter
+from ytrag_core.retrieval.conditions import metadata_filter
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.explain import Explanation, explain_evidence
 from ytrag_core.retrieval.fusion import RankedChunks
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.retrieval.options import Filters
     from ytrag_core.retrieval.rerank import Reranker
     from ytrag_core.retrieval.view import SnapshotView
 
@@ -81,9 +82,7 @@ class Retriever:
         *,
         top_k: int = 20,
         routes: Sequence[str] | None = None,
-        types: TypeFilter | None = None,
-        where: Where | None = None,
-        reranker: Reranker | None = None,
+        **filters: Unpack[Filters],
     ) -> Evidence:
         """Return the evidence for a question.
 
@@ -95,12 +94,8 @@ class Retriever:
             Most passages and most triples.
         routes
             Subset of `ytrag_core.config.ROUTES`; all by default.
-        types
-            Entity types, relations and attributes that are wanted.
-        where
-            Conditions on the passages' documents and metadata.
-        reranker
-            Reads the best passages beside the question; see `ytrag_core.retrieval.rerank.reranked`.
+        **filters
+            See `Filters`.
 
         Raises
         ------
@@ -110,12 +105,12 @@ class Retriever:
         """
         wanted = _checked(question, top_k, routes)
         start = time.perf_counter()
-        masks, filter_ms = self._masks(types, where)
+        masks, filter_ms = self._masks(filters)
         with self._turns:
             asked = self._read(question, wanted, filter_ms)
             with asked.clock.stage("encode"):
                 query = self._encode(asked)
-            return self._answer(asked, query, top_k, wanted, start, masks, reranker)
+            return self._answer(asked, query, top_k, wanted, start, masks, filters.get("reranker"))
 
     def retrieve_many(
         self,
@@ -123,9 +118,7 @@ class Retriever:
         *,
         top_k: int = 20,
         routes: Sequence[str] | None = None,
-        types: TypeFilter | None = None,
-        where: Where | None = None,
-        reranker: Reranker | None = None,
+        **filters: Unpack[Filters],
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
@@ -135,7 +128,7 @@ class Retriever:
         ----------
         questions
             The questions.
-        top_k, routes, types, where, reranker
+        top_k, routes, **filters
             As for `retrieve`.
 
         Returns
@@ -160,7 +153,7 @@ class Retriever:
                 raise QueryError(f"question {position}: {error}") from error
         if not questions:
             return []
-        masks, filter_ms = self._masks(types, where)
+        masks, filter_ms = self._masks(filters)
         with ThreadPoolExecutor(available_cores(), thread_name_prefix="ytrag-retrieve") as pool:
             asked = list(pool.map(lambda question: self._read(question, wanted, filter_ms), questions))
             start = time.perf_counter()
@@ -173,12 +166,13 @@ class Retriever:
                 started = time.perf_counter() - share / 1e3
                 query = _query_vectors(vectors[one.text], vectors[one.residual] if one.residual else None)
                 with self._turns:
-                    return self._answer(one, query, top_k, wanted, started, masks, reranker)
+                    return self._answer(one, query, top_k, wanted, started, masks, filters.get("reranker"))
 
             return list(pool.map(answer, asked))
 
-    def _masks(self, types: TypeFilter | None, where: Where | None) -> tuple[Masks, float]:
+    def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
+        types, where = filters.get("types"), filters.get("where")
         if types is not None and not isinstance(types, TypeFilter):
             raise QueryError(f"types is of type {type(types).__name__}; make a TypeFilter(entity_types=...)")
         start = time.perf_counter()
@@ -194,8 +188,14 @@ class Retriever:
         with clock.stage("entity"):
             text = respell(text, self._view.lexicon)
             mentions = find_mentions(text, self._view.lexicon, self._settings, self._view.name)
-        names = telling(mentions) if wanted & ON_GRAPH else []
+            names = self._names(mentions) if wanted & ON_GRAPH else []
         return _Asked(question, text, mentions, residual_question(text, names) if names else "", clock)
+
+    def _names(self, mentions: list[Mention]) -> list[Mention]:
+        """Return the names that a question asks about; one that is called like a relation is asked for."""
+        names = telling(mentions)
+        relations = self._view.relation_words
+        return [mention for mention in names if not relations.names_a_relation(mention)] or names
 
     def _answer(
         self,
@@ -248,15 +248,13 @@ class Retriever:
         *,
         top_k: int = 20,
         routes: Sequence[str] | None = None,
-        types: TypeFilter | None = None,
-        where: Where | None = None,
-        reranker: Reranker | None = None,
+        **filters: Unpack[Filters],
     ) -> Explanation:
         """Return why each passage of the evidence is there, or why one passage is, or is not.
 
         Parameters
         ----------
-        question, top_k, routes, types, where, reranker
+        question, top_k, routes, **filters
             As for `retrieve`.
         chunk_id
             The passage to explain; the `top_k` best by default.
@@ -268,16 +266,16 @@ class Retriever:
         """
         wanted = _checked(question, top_k, routes)
         row = None if chunk_id is None else self._view.chunk_row(chunk_id)
-        masks, _ = self._masks(types, where)
+        masks, _ = self._masks(filters)
         with self._turns:
             asked = self._read(question, wanted)
             query = self._encode(asked)
             if masks.leave_nothing:
-                run = Run(self._view, self._settings, asked.text, asked.mentions, query, wanted, asked.clock)
+                run = self._routes(asked, query, wanted, masks)
                 ranked = RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
             else:
                 run, ranked, masks = self._run(asked, query, max(self._view.n_chunks, 1), wanted, masks)
-            if reranker is not None:
+            if (reranker := filters.get("reranker")) is not None:
                 ranked = self._reranked(asked, ranked, reranker)
             rows = ranked.rows[:top_k].tolist() if row is None else [row]
             evidence = assemble_evidence(
@@ -296,11 +294,17 @@ class Retriever:
     def _read_as(self, asked: _Asked) -> str:
         return asked.text if asked.text != _plain_letters(asked.question) else ""
 
+    def _routes(self, asked: _Asked, query: QueryVectors, wanted: frozenset[str], masks: Masks) -> Run:
+        about = asked.residual or asked.text
+        return Run(
+            self._view, self._settings, asked.text, about, asked.mentions, query, wanted, asked.clock, masks
+        )
+
     def _run(
         self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], masks: Masks
     ) -> tuple[Run, RankedChunks, Masks]:
         """Run the routes; once more with softer masks where hard ones leave nothing."""
-        run = Run(self._view, self._settings, asked.text, asked.mentions, query, wanted, asked.clock, masks)
+        run = self._routes(asked, query, wanted, masks)
         ranked = run.rank(top_k)
         if masks.is_hard and not (ranked.rows.size or run.facts.ids.size or run.paths):
             masks = self._filters.softened(masks)

@@ -66,6 +66,7 @@ class Run:
         view: SnapshotView,
         settings: RetrievalSettings,
         question: str,
+        asked_about: str,
         mentions: list[Mention],
         query: QueryVectors,
         wanted: frozenset[str],
@@ -75,6 +76,7 @@ class Run:
         self._view = view
         self._settings = settings
         self._question = question
+        self._asked_about = asked_about
         self._query = query
         self._wanted = wanted
         self._clock = clock
@@ -114,10 +116,11 @@ class Run:
         if not seeds:
             best = self.facts.ids[: self._settings.n_facts]
             seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
-        paths = find_paths(self._view, self._query, seeds, self._settings, self._allowed)
+        asked = self._view.relation_words.asked(self._asked_about)
+        paths = find_paths(self._view, self._query, asked, seeds, self._settings, self._allowed)
         preferred = self._masks.preferred
         if preferred is not None and preferred.triples is not None:
-            wanted = find_paths(self._view, self._query, seeds, self._settings, preferred)
+            wanted = find_paths(self._view, self._query, asked, seeds, self._settings, preferred)
             paths = prefer_paths([*paths, *wanted], preferred.triples)
         return paths
 
