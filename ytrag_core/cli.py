@@ -12,6 +12,8 @@ from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
+    Evolution,
+    EvolveOption,
     Extractor,
     FolderArgument,
     JsonOption,
@@ -25,6 +27,7 @@ from ytrag_core.cli_options import (
     TopKOption,
 )
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
+from ytrag_core.cli_schema import schema_app
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
@@ -37,6 +40,7 @@ from ytrag_core.environment import encoder_place, language_model, load_encoder, 
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ytrag_core.config import BuildSettings
     from ytrag_core.evaluation.datasets import Question
     from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.pipeline.report import BuildReport
@@ -68,6 +72,7 @@ app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
 app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
 app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
+app.add_typer(schema_app, name="schema")
 
 BuildFormat = Literal["documents", "openie", "edges"]
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
@@ -125,6 +130,7 @@ def index(
     extractor: Annotated[
         Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
     ] = Extractor.AUTO,
+    evolve: EvolveOption = Evolution.REVIEW,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -140,7 +146,15 @@ def index(
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"
         )
-    _build("documents", paths, kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+    from ytrag_core.config import BuildSettings, EvolutionSettings
+
+    settings = BuildSettings(evolution=EvolutionSettings(mode=evolve.value))
+    _build(
+        *("documents", paths, kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        schema=schema,
+        settings=settings,
+    )
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
@@ -182,6 +196,7 @@ def _build(
     as_json: bool,
     schema: str | None = None,
     replace: bool = False,
+    settings: BuildSettings | None = None,
 ) -> None:
     from ytrag_core.knowledge_base import KnowledgeBase
 
@@ -190,6 +205,7 @@ def _build(
             kb,
             sources,
             format=kind,
+            settings=settings,
             encoder=encoder,
             precision=precision.value,
             encoder_place=encoder_place(),

@@ -10,6 +10,8 @@ import typer
 
 __all__ = [
     "EncoderOption",
+    "Evolution",
+    "EvolveOption",
     "Extractor",
     "FolderArgument",
     "JsonOption",
@@ -37,6 +39,14 @@ class Extractor(StrEnum):
     AUTO = "auto"
     LLM = "llm"
     OFFLINE = "offline"
+
+
+class Evolution(StrEnum):
+    """What happens to types that passages propose and the schema lacks."""
+
+    OFF = "off"
+    REVIEW = "review"
+    AUTO = "auto"
 
 
 class PrecisionChoice(StrEnum):
@@ -70,12 +80,20 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
+EvolveOption = Annotated[
+    Evolution,
+    typer.Option(
+        "--evolve",
+        help="Types that the schema lacks: not proposed, kept for `ytrag schema proposals`, or let in "
+        "where enough speaks for them.",
+    ),
+]
 SchemaOption = Annotated[
     str | None,
     typer.Option(
         "--schema",
         metavar="NAME|FILE",
-        help="Graph schema: general, general_zh or a JSON file.",
+        help="Graph schema: a name of `ytrag schema list`, or a JSON file.",
         show_default=False,
     ),
 ]

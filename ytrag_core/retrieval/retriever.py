@@ -6,6 +6,7 @@ import threading
 import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -27,7 +28,7 @@ from ytrag_core.retrieval.triples import QueryVectors
 from ytrag_core.retrieval.type_filter import TypeFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["Retriever"]
-
-_SHORT_CHARACTERS = 80
-"""A question no longer than this is left to one core: the other one has other questions to answer."""
 
 _TURNS_PER_CORE = 1
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
@@ -74,7 +72,8 @@ class Retriever:
         self._filters = FilterMasks(view)
         self._turns = threading.BoundedSemaphore(_TURNS_PER_CORE * available_cores())
         self._helper = ThreadPoolExecutor(1, thread_name_prefix="ytrag-helper")
-        self._helper_is_free = threading.Lock()
+        self._counting = threading.Lock()
+        self._n_asked = 0
 
     def retrieve(
         self,
@@ -106,11 +105,22 @@ class Retriever:
         wanted = _checked(question, top_k, routes)
         start = time.perf_counter()
         masks, filter_ms = self._masks(filters)
-        with self._turns:
+        with self._turns, self._counted():
             asked = self._read(question, wanted, filter_ms)
             with asked.clock.stage("encode"):
                 query = self._encode(asked)
             return self._answer(asked, query, top_k, wanted, start, masks, filters.get("reranker"))
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a question that is being answered."""
+        with self._counting:
+            self._n_asked += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._n_asked -= 1
 
     def retrieve_many(
         self,
@@ -267,7 +277,7 @@ class Retriever:
         wanted = _checked(question, top_k, routes)
         row = None if chunk_id is None else self._view.chunk_row(chunk_id)
         masks, _ = self._masks(filters)
-        with self._turns:
+        with self._turns, self._counted():
             asked = self._read(question, wanted)
             query = self._encode(asked)
             if masks.leave_nothing:
@@ -312,18 +322,15 @@ class Retriever:
         return run, ranked, masks
 
     def _encode(self, asked: _Asked) -> QueryVectors:
-        """Encode a question and, where it is long and a core is free, beside it what is left of it."""
+        """Encode a question and, on another core where no other question needs it, what is left of it."""
         encode = self._encoder.encode_query
         if not asked.residual:
             return _query_vectors(encode(asked.text), None)
-        short = len(asked.text) <= _SHORT_CHARACTERS or available_cores() == 1
-        if short or not self._helper_is_free.acquire(blocking=False):
+        if self._n_asked > 1 or available_cores() == 1:
             return _query_vectors(encode(asked.text), encode(asked.residual))
-        try:
+        with self._encoder.sharing():
             residual = self._helper.submit(encode, asked.residual)
             return _query_vectors(encode(asked.text), residual.result())
-        finally:
-            self._helper_is_free.release()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
