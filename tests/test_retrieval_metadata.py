@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ytrag_core.documents.dates import date_span
 from ytrag_core.errors import QueryError
+from ytrag_core.retrieval.columns import FieldColumn, column_arrays, columns_from_arrays, parse_metadata
 from ytrag_core.retrieval.conditions import Condition, MetadataFilter, metadata_filter
-from ytrag_core.retrieval.metadata import FieldColumn, parse_metadata
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -133,6 +134,35 @@ def test_columns_hold_a_value_once() -> None:
     assert columns["n"].rows_that_meet(Condition.parse("n>=69990"), 70_000).sum() == 10
 
 
+def test_columns_come_back_from_arrays() -> None:
+    columns = parse_metadata(json.dumps(row) for row in ROWS)
+    for given in (columns, {}):
+        opened = columns_from_arrays(column_arrays(given))
+        assert sorted(opened) == sorted(given)
+        for field, column in given.items():
+            assert opened[field].rows.tolist() == column.rows.tolist()
+            values = column.texts.take(column.codes).to_pylist()
+            assert opened[field].texts.take(opened[field].codes).to_pylist() == values
+    assert opened == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("5", 5.0),
+        ("-5.25", -5.25),
+        ("1e3", 1000.0),
+        ("1_000", None),
+        ("inf", None),
+        ("٥", None),
+        ("5.", None),
+    ],
+)
+def test_numbers_are_those_of_json(text: str, number: float | None) -> None:
+    column = FieldColumn.of_strings(pa.array([text, "x"]))
+    assert column.numbers.tolist()[0] == number if number is not None else np.isnan(column.numbers).all()
+
+
 def test_values_are_described() -> None:
     columns = parse_metadata(json.dumps({"n": row, "lang": "en"}) for row in range(20))
     assert columns["n"].described() == "has 20 values, from 0 to 19"
@@ -140,8 +170,6 @@ def test_values_are_described() -> None:
 
 
 def test_paths_equal_their_last_part() -> None:
-    import pyarrow as pa
-
     column = FieldColumn.of_strings(
         pa.array(["notes/report.pdf", None, "report.pdf", "myreport.pdf"]), is_path=True
     )
