@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.errors import LLMError, ReplyError
-from ytrag_core.llm.complaints import Complaints, is_passing, wanted_pause
+from ytrag_core.llm.complaints import Complaints, is_passing, told, wanted_pause
 from ytrag_core.llm.dialect import Call, Dialect
 from ytrag_core.llm.limits import RateLimits
 from ytrag_core.llm.replies import BrokenReplyError, Gathered
@@ -131,11 +131,11 @@ class OpenAIModel:
             try:
                 yield from self._try(dialect, call, reply)
             except openai.APIStatusError as error:
-                other = dialect.after(error.status_code, str(error.body or error), call)
+                other = dialect.after(error.status_code, told(error), call)
                 if other is not None:
                     dialect = other
                     continue
-                passing = is_passing(error.status_code, error.response.text)
+                passing = is_passing(error.status_code, told(error))
                 if not passing or n_failures >= self._settings.max_retries:
                     raise LLMError(self._complaints.of_status(error, n_failures + 1)) from None
                 self._pause(n_failures, error)
@@ -172,7 +172,7 @@ class OpenAIModel:
         for piece in pieces:
             yield piece
             if time.monotonic() > end:
-                raise TimeoutError
+                raise TimeoutError(f"took more than {_PATIENCE * self._settings.timeout:g} s for one reply")
 
     def _used(self, estimated: float, call: Call, reply: Gathered) -> float:
         """Return the tokens of a try: what the endpoint counted, else an estimate, 0 where nothing came."""
@@ -185,7 +185,7 @@ class OpenAIModel:
         return estimated - call.max_tokens + written
 
     def _pause(self, n_failures: int, error: APIStatusError | None = None) -> None:
-        wanted = wanted_pause(error.response.headers) if error is not None else None
+        wanted = wanted_pause(error.response.headers, told(error)) if error is not None else None
         if wanted is not None and wanted > _LONGEST_WANTED and error is not None:
             raise LLMError(self._complaints.of_status(error, n_failures + 1, wanted)) from None
         if wanted is not None:
