@@ -25,6 +25,8 @@ from ytrag_core.cli_options import (
     ReuseOption,
     SchemaOption,
     TopKOption,
+    comma_depths,
+    comma_names,
 )
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
@@ -298,8 +300,8 @@ def eval_retrieval(
     """
     from ytrag_core.evaluation.datasets import read_question_file
 
-    depths = _depths(top_k)
-    peers = _names(baselines, "--baselines") or []
+    depths = comma_depths(top_k)
+    peers = comma_names(baselines, "--baselines") or []
     asked, problems = read_question_file(questions)
     for problem in problems:
         note(f"{problem.source}: {problem.reason}; it is not asked")
@@ -377,19 +379,3 @@ def _clean(question: str) -> str:
     from ytrag_core.documents.text import clean_text
 
     return clean_text(question)
-
-
-def _names(text: str | None, option: str) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
-    return list(dict.fromkeys(names))
-
-
-def _depths(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
-        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
-    return [int(part) for part in parts]
