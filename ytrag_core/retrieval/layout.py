@@ -11,7 +11,9 @@ __all__ = [
     "COMMUNITY_VECTORS",
     "ENTITY_VECTORS",
     "GRAPH",
+    "METADATA",
     "NAMES",
+    "RELATION_TERMS",
     "STRING_VECTORS",
     "TRIPLE_VECTORS",
     "graph_spec",
@@ -23,8 +25,10 @@ __all__ = [
 ]
 
 GRAPH = "graph.arrow"
+METADATA = "metadata.arrow"
 NAMES = "names.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
+RELATION_TERMS = "relation_terms"
 TRIPLE_VECTORS = "vectors/triples.arrow"
 CHUNK_VECTORS = "vectors/chunks.arrow"
 COMMUNITY_VECTORS = "vectors/communities.arrow"
