@@ -117,7 +117,20 @@ def test_a_stream_that_breaks_off_is_counted() -> None:
         models = StageModels.of_endpoint(LLMSettings(base_url=served.base_url, model="m"))
         with pytest.raises(LLMError, match="middle of its reply"):
             drained(models.model("reason").stream(MESSAGES, max_tokens=9))
-    assert models.ledger.total().llm_calls == 1
+    broken = models.ledger.total()
+    assert broken.llm_calls == 1
+    assert broken.prompt_tokens > 0 < broken.completion_tokens
+
+
+def test_a_stream_that_nobody_reads_to_its_end_is_counted() -> None:
+    with endpoint(streamed("a", "b")) as served:
+        models = StageModels.of_endpoint(LLMSettings(base_url=served.base_url, model="m"))
+        stream = models.model("reason").stream(MESSAGES, max_tokens=9)
+        assert next(stream) == "a"
+        stream.close()
+    used = models.ledger.by_stage()["reason"]
+    assert used.llm_calls == 1
+    assert used.prompt_tokens > 0 < used.completion_tokens
 
 
 def test_who_cannot_stream_gives_one_piece() -> None:
