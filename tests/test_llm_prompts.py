@@ -40,6 +40,13 @@ def test_a_users_file_comes_first(tmp_path: Path) -> None:
     check_prompts(tmp_path)
 
 
+def test_a_place_that_is_left_out_is_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "evidence.en.txt").write_text("{passages} {question}", encoding="utf-8")
+    check_prompts(tmp_path)
+    (warning,) = caplog.messages
+    assert "evidence.en.txt has no place for {facts}" in warning
+
+
 def test_what_is_missing_in_a_language_is_english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "only.en.txt").write_text("Only {this}\n", encoding="utf-8")
     monkeypatch.setattr(prompts, "files", lambda _: tmp_path)

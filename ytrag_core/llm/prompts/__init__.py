@@ -5,6 +5,7 @@ A prompt is a text with places to fill, as `str.format` has them: `{question}`; 
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 from importlib.resources import files
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["check_prompts", "prompt", "prompt_names"]
+
+_log = logging.getLogger(__name__)
 
 _FILE = re.compile(r"(?P<name>[a-z][a-z0-9_]*)\.(?P<language>[a-z]{2})\.txt")
 _FALLBACK: Language = "en"
@@ -74,6 +77,8 @@ def prompt_names() -> tuple[str, ...]:
 def check_prompts(folder: Path) -> None:
     """Refuse a folder of prompts of which one could not be used, or would never be looked at.
 
+    One that leaves out a place of the built-in prompt is warned about.
+
     Raises
     ------
     ConfigError
@@ -92,7 +97,10 @@ def check_prompts(folder: Path) -> None:
                 f"{path} replaces no prompt: there are {', '.join(names)}, "
                 f"each in {' and '.join(LANGUAGES)}; rename or remove it"
             )
-        prompt(match["name"], language, folder)
+        own = _places(prompt(match["name"], language, folder), str(path))
+        left_out = _places(_builtin(match["name"], language), path.name) - own
+        if left_out:
+            _log.warning("%s has no place for %s: the model will not be told", path, _listed(left_out))
 
 
 @cache
