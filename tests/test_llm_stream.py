@@ -162,7 +162,7 @@ def test_a_reply_that_trickles_for_ever_is_given_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(openai_model, "_PATIENCE", 0.1)
     piece = streamed("a").pieces[0]
     slow = Reply("", content_type="text/event-stream", pieces=(piece,) * 500, pause=0.05)
-    with endpoint(slow) as served, pytest.raises(LLMError, match="took more than 0.5 s for one reply"):
+    with endpoint(slow) as served, pytest.raises(LLMError, match=r"took more than 0\.5 s for one reply"):
         read(model_at(served.base_url, timeout=5.0).stream(MESSAGES, max_tokens=64))
 
 

@@ -105,12 +105,14 @@ class OpenAIModel:
             except StopIteration as stop:
                 return self._checked(stop.value, schema)
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Generator[str, None, Completion]:
         """Yield the model's next turn piece by piece, and return all of it.
 
         Parameters
         ----------
-        messages, max_tokens
+        messages, max_tokens, schema
             As for `complete`.
 
         Raises
@@ -120,8 +122,8 @@ class OpenAIModel:
         LLMError
             As for `complete`; once a piece has come, nothing is tried again.
         """
-        reply = yield from self._ask(Call(messages, max_tokens, stream=True))
-        return self._checked(reply, None)
+        reply = yield from self._ask(Call(messages, max_tokens, schema, stream=True))
+        return self._checked(reply, schema)
 
     def _ask(self, call: Call) -> Generator[str, None, Gathered]:
         """Ask until there is a reply; yield its text as it comes."""

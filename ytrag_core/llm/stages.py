@@ -110,6 +110,11 @@ class StageModels:
             self._by_stage.get(stage, self._default), stage, self.ledger, self.cache, self.prompts
         )
 
+    def has_own(self, stage: Stage) -> bool:
+        """Return whether a stage has a model of its own."""
+        _check(stage)
+        return stage in self._by_stage
+
     def prompt(self, name: str, language: Language) -> str:
         """Return a prompt, the user's own where there is one."""
         return prompt(name, language, self.prompts)
@@ -183,7 +188,9 @@ class StageModel:
             raise
         return self._counted(key, messages, completion)
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Generator[str, None, Completion]:
         """Yield the model's next turn piece by piece, and return all of it.
 
         Raises
@@ -191,18 +198,19 @@ class StageModel:
         LLMError
             What the model raises.
         """
-        key = self._key(messages, max_tokens, None)
+        key = self._key(messages, max_tokens, schema)
         known = self._recalled(key)
         if known is not None:
             yield known.text
             return known
         stream = getattr(self._model, "stream", None)
         if stream is None:
-            completion = self.complete(messages, max_tokens=max_tokens)
+            completion = self.complete(messages, max_tokens=max_tokens, schema=schema)
             yield completion.text
             return completion
         written: list[str] = []
-        reply: Generator[str, None, Completion] = stream(messages, max_tokens=max_tokens)
+        held = {} if schema is None else {"schema": schema}
+        reply: Generator[str, None, Completion] = stream(messages, max_tokens=max_tokens, **held)
         try:
             while True:
                 try:
