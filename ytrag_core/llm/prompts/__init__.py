@@ -23,6 +23,7 @@ __all__ = ["check_prompts", "prompt", "prompt_names"]
 _log = logging.getLogger(__name__)
 
 _FILE = re.compile(r"(?P<name>[a-z][a-z0-9_]*)\.(?P<language>[a-z]{2})\.txt")
+_PACKAGE = "ytrag_core.llm.prompts"
 _FALLBACK: Language = "en"
 _MAX_BYTES = 1_000_000
 
@@ -70,7 +71,7 @@ def prompt(name: str, language: Language, folder: Path | None = None) -> str:
 
 def prompt_names() -> tuple[str, ...]:
     """Return the names of the built-in prompts, sorted."""
-    found = (_FILE.fullmatch(entry.name) for entry in files(__package__).iterdir())
+    found = (_FILE.fullmatch(entry.name) for entry in files(_PACKAGE).iterdir())
     return tuple(sorted({match["name"] for match in found if match}))
 
 
@@ -91,7 +92,8 @@ def check_prompts(folder: Path) -> None:
         match = _FILE.fullmatch(path.name)
         if not match:
             continue
-        language = next((known for known in LANGUAGES if known == match["language"]), None)
+        languages: dict[str, Language] = {known: known for known in LANGUAGES}
+        language = languages.get(match["language"])
         if match["name"] not in names or language is None:
             raise ConfigError(
                 f"{path} replaces no prompt: there are {', '.join(names)}, "
@@ -106,7 +108,7 @@ def check_prompts(folder: Path) -> None:
 @cache
 def _builtin(name: str, language: str) -> str:
     for wanted in (language, _FALLBACK):
-        resource = files(__package__) / f"{name}.{wanted}.txt"
+        resource = files(_PACKAGE) / f"{name}.{wanted}.txt"
         if resource.is_file():
             return resource.read_text(encoding="utf-8").removesuffix("\n")
     raise KeyError(f"there is no prompt {name!r}; there are {', '.join(prompt_names())}")
