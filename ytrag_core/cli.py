@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ytrag_core.cli_agent import ask, chat, trace_app
 from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
@@ -17,14 +18,13 @@ from ytrag_core.cli_options import (
     Extractor,
     FolderArgument,
     JsonOption,
-    Mode,
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
-    QuestionArgument,
     ReuseOption,
     SchemaOption,
-    TopKOption,
+    comma_depths,
+    comma_names,
 )
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
@@ -36,7 +36,7 @@ from ytrag_core.console import (
     progress_bars,
     stdout_console,
 )
-from ytrag_core.environment import encoder_place, language_model, load_encoder, open_base
+from ytrag_core.environment import encoder_place, load_encoder, open_base
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
 app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
 app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
+app.add_typer(trace_app, name="trace")
+app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" --kb kb --mode reject')(ask)
+app.command(epilog="Example: ytrag chat --kb kb")(chat)
 app.add_typer(schema_app, name="schema")
 
 BuildFormat = Literal["documents", "openie", "edges"]
@@ -252,31 +255,6 @@ def reembed(
     _show_build(report, kb, as_json=as_json)
 
 
-@app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
-def ask(
-    question: QuestionArgument,
-    kb: KbOption,
-    mode: Annotated[
-        Mode, typer.Option(help="open: the model may add what it knows; reject: evidence or a refusal.")
-    ] = Mode.OPEN,
-    top_k: TopKOption = 20,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer a question with cited evidence.
-
-    A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
-    YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
-    """
-    from ytrag_core.rendering import show_answer
-
-    llm = language_model()
-    answer = open_base(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
-    if as_json:
-        emit_json(answer.to_json())
-    else:
-        show_answer(stdout_console(), answer)
-
-
 @eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")
 def eval_retrieval(
     kb: KbOption,
@@ -298,8 +276,8 @@ def eval_retrieval(
     """
     from ytrag_core.evaluation.datasets import read_question_file
 
-    depths = _depths(top_k)
-    peers = _names(baselines, "--baselines") or []
+    depths = comma_depths(top_k)
+    peers = comma_names(baselines, "--baselines") or []
     asked, problems = read_question_file(questions)
     for problem in problems:
         note(f"{problem.source}: {problem.reason}; it is not asked")
@@ -377,19 +355,3 @@ def _clean(question: str) -> str:
     from ytrag_core.documents.text import clean_text
 
     return clean_text(question)
-
-
-def _names(text: str | None, option: str) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
-    return list(dict.fromkeys(names))
-
-
-def _depths(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
-        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
-    return [int(part) for part in parts]
