@@ -52,7 +52,7 @@ def test_sentences_that_state_a_fact(text: str, triple: tuple[str, str, str], st
     assert stating_sentences(PassageSentences(text), *triple) == stated
     passage = passage_of(text)
     ((*found,),), _ = sentences_that_tell([passage], 0, [triple], [(0, 0)], {})
-    assert found == [passage.span(sentence) for sentence in stated]
+    assert found == [PassageSentences(text).spans[sentence] for sentence in stated]
 
 
 TEXTS = st.text("ab 。.!A1İß灯塔\n", max_size=24)

@@ -52,10 +52,6 @@ class Passage:
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
 
-    def span(self, sentence: int) -> Span:
-        """Return the offsets of a sentence."""
-        return int(self.starts[sentence]), int(self.ends[sentence])
-
 
 def passage_of(text: str) -> Passage:
     """Return a text with its sentences."""
@@ -121,12 +117,15 @@ def sentences_that_tell(
     pairs = np.array(stated, np.int32).reshape(-1, 2)
     text, text_indptr = _codes([_folded(passage.text) for passage in passages])
     needle, needle_indptr = _codes(list(needles))
-    starts = [np.empty(0, np.int32), *(passage.starts for passage in passages)]
-    found = telling_sentences(
+    none = np.empty(0, np.int32)
+    starts = np.concatenate([none, *(passage.starts for passage in passages)])
+    ends = np.concatenate([none, *(passage.ends for passage in passages)])
+    indptr = np.cumsum([0, *(len(passage.starts) for passage in passages)], dtype=np.int64)
+    stating, bearing = telling_sentences(
         text,
         text_indptr,
-        np.cumsum([len(of_passage) for of_passage in starts], dtype=np.int64),
-        np.concatenate(starts),
+        indptr,
+        starts,
         needle,
         needle_indptr,
         _letters(),
@@ -138,15 +137,26 @@ def sentences_that_tell(
         np.fromiter(words.values(), np.float64, len(words)),
         n_shown,
     )
-    stating, bearing = (rows.tolist() for rows in found)
     return (
-        [_spans(passages[place], row) for (_, place), row in zip(stated, stating, strict=True)],
-        [_spans(passage, row) for passage, row in zip(passages, bearing, strict=False)],
+        _spans(stating, indptr[pairs[:, 1]], starts, ends),
+        _spans(bearing, indptr[:n_shown], starts, ends),
     )
 
 
-def _spans(passage: Passage, sentences: Sequence[int]) -> list[Span]:
-    return [passage.span(sentence) for sentence in sentences if sentence >= 0]
+def _spans(
+    sentences: NDArray[np.int32],
+    first: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+) -> list[list[Span]]:
+    """Return the offsets of the sentences of each row that there are."""
+    if not len(starts):
+        return [[] for _ in sentences]
+    at = np.maximum(first[:, None] + sentences, 0)
+    rows = zip(sentences.tolist(), starts[at].tolist(), ends[at].tolist(), strict=True)
+    return [
+        [(start, end) for sentence, start, end in zip(*row, strict=True) if sentence >= 0] for row in rows
+    ]
 
 
 def _folded(text: str) -> str:
