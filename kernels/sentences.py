@@ -35,7 +35,7 @@ def joins(code: int, letters: NDArray[np.bool_]) -> bool:
     -----
     One comparison, one byte read.
     """
-    return code < letters.shape[0] and letters[code]
+    return bool(code < letters.shape[0] and letters[code])
 
 
 @kernel(
@@ -99,11 +99,11 @@ def add_where_held(
         return False
     opens = joins(needle[needle_start], letters)
     closes = joins(needle[needle_stop - 1], letters)
-    sentence, last_found = first_sentence, np.int64(-1)
-    bucket = np.int64(needle[needle_start] & np.uint32(255))
+    sentence, last_found = first_sentence, -1
+    bucket = int(needle[needle_start] & np.uint32(255))
     beyond = start
     for slot in range(bucket_start[bucket], bucket_start[bucket + 1]):
-        at = np.int64(places[slot])
+        at = int(places[slot])
         if at < beyond or at + size > stop:
             continue
         is_same = True
@@ -123,7 +123,7 @@ def add_where_held(
             if sentence != last_found:
                 out_scores[sentence - first_sentence] += weight
                 last_found = sentence
-    return last_found >= 0
+    return bool(last_found >= 0)
 
 
 @kernel(
@@ -214,13 +214,13 @@ def into_buckets(
     """
     out_bucket_start[:] = 0
     for at in range(start, stop):
-        out_bucket_start[np.int64(text[at] & np.uint32(255)) + 1] += 1
+        out_bucket_start[int(text[at] & np.uint32(255)) + 1] += 1
     out_bucket_start[0] = start
     for bucket in range(256):
         out_bucket_start[bucket + 1] += out_bucket_start[bucket]
     filled = out_bucket_start[:256].copy()
     for at in range(start, stop):
-        bucket = np.int64(text[at] & np.uint32(255))
+        bucket = int(text[at] & np.uint32(255))
         out_places[filled[bucket]] = at
         filled[bucket] += 1
 

@@ -18,7 +18,7 @@ from ytrag_core.knowledge_base import KnowledgeBase
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from click.testing import Result
+    from typer.testing import Result
 
 QUESTION = "Who was born in River Delta?"
 

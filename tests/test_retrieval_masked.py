@@ -20,7 +20,7 @@ N, WIDTH = 3000, 24
 @pytest.fixture(scope="module")
 def vectors() -> NDArray[np.float16]:
     rows = np.random.default_rng(0).normal(size=(N, WIDTH))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float16)
 
 
 @pytest.fixture(scope="module", params=["exact", "graph"])
@@ -30,7 +30,7 @@ def index(request: pytest.FixtureRequest, vectors: NDArray[np.float16]) -> Vecto
 
 def query(seed: int) -> NDArray[np.float32]:
     row = np.random.default_rng(seed).normal(size=WIDTH)
-    return (row / np.linalg.norm(row)).astype(np.float32)
+    return np.asarray(row / np.linalg.norm(row), np.float32)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.05, 0.2, 0.7, 1.0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_sentences_of_all_passages_side_by_side() -> None:
 
 def test_indices_out_of_range_are_refused() -> None:
     text = np.array([97, 98], np.uint32)
-    arguments = {
+    arguments: dict[str, Any] = {
         "text": np.array([97, 32], np.uint32),
         "text_indptr": np.array([0, 2]),
         "sentence_indptr": np.array([0, 1]),
