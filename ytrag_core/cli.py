@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ytrag_core.cli_agent import ask, chat, trace_app
+from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
@@ -20,11 +21,12 @@ from ytrag_core.cli_options import (
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
-    QuestionArgument,
     ReuseOption,
     SchemaOption,
-    TopKOption,
+    comma_depths,
+    comma_names,
 )
+from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
 from ytrag_core.console import (
     ErrorBoundary,
@@ -68,6 +70,8 @@ eval_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
+app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
+app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
 app.add_typer(trace_app, name="trace")
 app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" --kb kb --mode reject')(ask)
 app.command(epilog="Example: ytrag chat --kb kb")(chat)
@@ -251,28 +255,6 @@ def reembed(
     _show_build(report, kb, as_json=as_json)
 
 
-@app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
-def retrieve(
-    question: QuestionArgument,
-    kb: KbOption,
-    top_k: TopKOption = 20,
-    routes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the paths, facts, passages and communities that bear on a question."""
-    from ytrag_core.rendering import show_evidence
-
-    chosen = _names(routes, "--routes")
-    evidence = open_base(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
-    if as_json:
-        emit_json(evidence.to_json())
-    else:
-        show_evidence(stdout_console(), evidence)
-
-
 @eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")
 def eval_retrieval(
     kb: KbOption,
@@ -294,8 +276,8 @@ def eval_retrieval(
     """
     from ytrag_core.evaluation.datasets import read_question_file
 
-    depths = _depths(top_k)
-    peers = _names(baselines, "--baselines") or []
+    depths = comma_depths(top_k)
+    peers = comma_names(baselines, "--baselines") or []
     asked, problems = read_question_file(questions)
     for problem in problems:
         note(f"{problem.source}: {problem.reason}; it is not asked")
@@ -373,19 +355,3 @@ def _clean(question: str) -> str:
     from ytrag_core.documents.text import clean_text
 
     return clean_text(question)
-
-
-def _names(text: str | None, option: str) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
-    return list(dict.fromkeys(names))
-
-
-def _depths(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
-        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
-    return [int(part) for part in parts]

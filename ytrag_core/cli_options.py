@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from ytrag_core.errors import ConfigError
+
 __all__ = [
     "EncoderOption",
     "Evolution",
@@ -23,6 +25,8 @@ __all__ = [
     "ReuseOption",
     "SchemaOption",
     "TopKOption",
+    "comma_depths",
+    "comma_names",
 ]
 
 
@@ -103,3 +107,21 @@ TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passag
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+
+
+def comma_names(text: str | None, option: str) -> list[str] | None:
+    """Return the names in an option with commas between them, None where it is not given."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
+    return list(dict.fromkeys(names))
+
+
+def comma_depths(text: str) -> list[int]:
+    """Return the depths in --top-k with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
+        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
+    return [int(part) for part in parts]

@@ -57,6 +57,8 @@ def say(console: Console, text: str | Text, *, indent: int = 0, style: str = "")
 def show_evidence(console: Console, evidence: Evidence) -> None:
     """Print what a retrieval found: paths, facts, passages, communities and the time it took."""
     console.print(Text(printable(evidence.question), style="bold cyan"))
+    for told in evidence.notes:
+        say(console, told, indent=INDENT, style="yellow")
     if evidence.paths:
         heading(console, "Paths")
         for path in evidence.paths[:_N_PATHS]:

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.errors import LLMError, ReplyError
-from ytrag_core.llm.complaints import Complaints, is_passing, wanted_pause
+from ytrag_core.llm.complaints import Complaints, is_passing, told, wanted_pause
 from ytrag_core.llm.dialect import Call, Dialect
 from ytrag_core.llm.limits import RateLimits
 from ytrag_core.llm.replies import BrokenReplyError, Gathered
@@ -31,6 +31,9 @@ _LONGEST_WANTED = 120.0
 _PATIENCE = 10
 """A reply that trickles in may take this many time-outs in all."""
 _TOKENS_A_TURN = 8
+_CHARACTERS_A_TOKEN = 16
+_MANY = 10_000
+_MAX_BYTES = 64 << 20
 
 
 class OpenAIModel:
@@ -133,22 +136,26 @@ class OpenAIModel:
             try:
                 yield from self._try(dialect, call, reply)
             except openai.APIStatusError as error:
-                other = dialect.after(error.status_code, str(error.body or error), call)
+                other = dialect.after(error.status_code, told(error), call)
                 if other is not None:
                     dialect = other
                     continue
-                passing = is_passing(error.status_code, error.response.text)
+                passing = is_passing(error.status_code, told(error))
                 if not passing or n_failures >= self._settings.max_retries:
                     raise LLMError(self._complaints.of_status(error, n_failures + 1)) from None
                 self._pause(n_failures, error)
             except _failures() as error:
-                if reply.text or n_failures >= self._settings.max_retries:
-                    said = self._complaints.of_connection(error, n_failures + 1, started=bool(reply.text))
+                started = call.stream and bool(reply.text)
+                if started or n_failures >= self._settings.max_retries:
+                    said = self._complaints.of_connection(error, n_failures + 1, started=started)
                     raise LLMError(said) from None
                 self._pause(n_failures)
             except BrokenReplyError as error:
-                said = self._complaints.of_body(str(error), started=bool(reply.text))
-                raise LLMError(said) from None
+                passing = not reply.text and is_passing(error.status, str(error))
+                if not passing or n_failures >= self._settings.max_retries:
+                    said = self._complaints.of_body(str(error), started=bool(reply.text))
+                    raise LLMError(said) from None
+                self._pause(n_failures)
             except openai.OpenAIError as error:
                 raise LLMError(self._complaints.of(f"could not be asked: {error}")) from None
             else:
@@ -165,16 +172,24 @@ class OpenAIModel:
         self._limits.acquire(estimated)
         try:
             with create(**dialect.body(self._settings.model, call)) as response:
-                yield from reply.read(self._within_patience(response.iter_bytes()))
+                for piece in reply.read(self._within_bounds(response.iter_bytes())):
+                    yield piece
+                    if len(reply.text) > _CHARACTERS_A_TOKEN * call.max_tokens + _MANY:
+                        reply.finish_reason = "length"  # it does not know the bound, and would never end
+                        break
         finally:
             self._limits.settle(estimated, self._used(estimated, call, reply))
 
-    def _within_patience(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _within_bounds(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         end = time.monotonic() + _PATIENCE * self._settings.timeout
+        n_bytes = 0
         for piece in pieces:
             yield piece
+            n_bytes += len(piece)
+            if n_bytes > _MAX_BYTES:
+                raise BrokenReplyError(f"more than {_MAX_BYTES >> 20} MB")
             if time.monotonic() > end:
-                raise TimeoutError
+                raise TimeoutError(f"took more than {_PATIENCE * self._settings.timeout:g} s for one reply")
 
     def _used(self, estimated: float, call: Call, reply: Gathered) -> float:
         """Return the tokens of a try: what the endpoint counted, else an estimate, 0 where nothing came."""
@@ -187,7 +202,7 @@ class OpenAIModel:
         return estimated - call.max_tokens + written
 
     def _pause(self, n_failures: int, error: APIStatusError | None = None) -> None:
-        wanted = wanted_pause(error.response.headers) if error is not None else None
+        wanted = wanted_pause(error.response.headers, told(error)) if error is not None else None
         if wanted is not None and wanted > _LONGEST_WANTED and error is not None:
             raise LLMError(self._complaints.of_status(error, n_failures + 1, wanted)) from None
         if wanted is not None:

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, TripleHit
+from ytrag_core.retrieval.lexical import lexical_tokens
+from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, SentenceSpan, TripleHit
+from ytrag_core.retrieval.sentences import Span, sentences_that_tell
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from ytrag_core.retrieval.fusion import RankedChunks
     from ytrag_core.retrieval.paths import Path
@@ -20,6 +24,7 @@ __all__ = ["assemble_evidence"]
 
 _DIGITS = 6
 _LOOKED_AT = 8
+_N_STATING = 4
 
 
 def assemble_evidence(
@@ -30,14 +35,37 @@ def assemble_evidence(
     paths: Sequence[Path],
     communities: Sequence[tuple[int, float]],
     top_k: int,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> Evidence:
-    """Return evidence with names in place of ids, its timings still empty."""
-    chunks = []
-    for row, score, routes in zip(ranked.rows.tolist(), ranked.scores.tolist(), ranked.routes, strict=True):
-        chunk_id, title, text = view.chunk(row)
-        chunks.append(ChunkHit(chunk_id, title, text, round(score, _DIGITS), routes, *view.place(row)))
+    """Return evidence with names in place of ids, its timings still empty.
+
+    Only passages that are `allowed`, (n_chunks,) bool, are named as those that state a fact.
+    """
+    rows = ranked.rows.tolist()
     shown = {triple for path in paths for triple in path.triples} | set(facts.ids[:top_k].tolist())
-    cards = _Cards(view, sorted(shown))
+    cards = _Cards(view, sorted(shown), allowed)
+    bearing = cards.find_sentences(rows, question)
+    chunks = []
+    for row, score, routes, sentences in zip(
+        rows, ranked.scores.tolist(), ranked.routes, bearing, strict=True
+    ):
+        chunk_id, title, text = view.chunk(row)
+        page, heading = view.place(row)
+        document, start = view.origin(row)
+        chunks.append(
+            ChunkHit(
+                id=chunk_id,
+                title=title,
+                text=text,
+                score=round(score, _DIGITS),
+                routes=routes,
+                page=page,
+                heading=heading,
+                document=document,
+                start=start,
+                sentences=tuple(sentences),
+            )
+        )
     return Evidence(
         question=question,
         triples=tuple(
@@ -63,9 +91,11 @@ class _Cards:
         The snapshot.
     triples
         Ids, ascending.
+    allowed
+        (n_chunks,) bool, the passages that may be named; all without it.
     """
 
-    def __init__(self, view: SnapshotView, triples: Sequence[int]) -> None:
+    def __init__(self, view: SnapshotView, triples: Sequence[int], allowed: NDArray[np.bool_] | None) -> None:
         ids = np.array(triples, np.int32)
         heads, tails = view.heads(ids).tolist(), view.out.indices[ids].tolist()
         self._view = view
@@ -74,12 +104,46 @@ class _Cards:
         nodes = sorted({*heads, *tails})
         self._name = {node: view.name(node) for node in nodes}
         self._homonyms = view.homonyms(np.array(nodes, np.int32))
-        self._chunk_ids = {triple: self._stated_in(triple) for triple in triples}
+        self._rows = {triple: self._stated_in(triple, allowed) for triple in triples}
+        self._chunk_ids = {triple: tuple(map(view.chunk_id, rows)) for triple, rows in self._rows.items()}
+        self._sentences: dict[int, list[SentenceSpan]] = {triple: [] for triple in triples}
 
-    def _stated_in(self, triple: int) -> tuple[str, ...]:
+    def _stated_in(self, triple: int, allowed: NDArray[np.bool_] | None) -> list[int]:
         provenance = self._view.triple_chunks
         start, end = provenance.indptr[triple : triple + 2].tolist()
-        return tuple(map(self._view.chunk_id, provenance.chunks[start:end].tolist())) if end > start else ()
+        rows = provenance.chunks[start:end]
+        stated: list[int] = (rows if allowed is None else rows[allowed[rows]]).tolist()
+        return stated
+
+    def find_sentences(self, rows: Sequence[int], question: str) -> list[list[Span]]:
+        """Find the sentences that state the triples; return those of some passages that bear on a question.
+
+        A triple is looked for in the first few passages that state it.
+        """
+        view = self._view
+        terms = dict.fromkeys(lexical_tokens(question)) if rows else {}
+        places = {row: place for place, row in enumerate(rows)}
+        stated, owners = [], []
+        for position, (triple, stating) in enumerate(self._rows.items()):
+            for row, chunk_id in zip(stating[:_N_STATING], self._chunk_ids[triple], strict=False):
+                stated.append((position, places.setdefault(row, len(places))))
+                owners.append((triple, chunk_id))
+        if not places:
+            return []
+        relations = view.relation_names
+        spans, bearing = sentences_that_tell(
+            view.passages(list(places)),
+            len(rows),
+            [
+                (self._name[head], relations[self._relation[triple]], self._name[tail])
+                for triple, (head, tail) in self._ends.items()
+            ],
+            stated,
+            {term: view.lexical.rarity(term) for term in terms},
+        )
+        for (triple, chunk_id), found in zip(owners, spans, strict=True):
+            self._sentences[triple] += [SentenceSpan(chunk_id, *span) for span in found]
+        return bearing
 
     def hit(self, triple: int, score: float, hints: Mapping[int, str] | None = None) -> TripleHit:
         """Return a triple; without `hints`, each end is told apart by what is not in the triple."""
@@ -92,6 +156,7 @@ class _Cards:
             chunk_ids=self._chunk_ids[triple],
             head_hint=self._hint(head, (head, tail)) if hints is None else hints[head],
             tail_hint=self._hint(tail, (head, tail)) if hints is None else hints[tail],
+            sentences=tuple(self._sentences[triple]),
         )
 
     def path(self, path: Path) -> PathHit:

@@ -11,8 +11,10 @@ __all__ = [
     "COMMUNITY_VECTORS",
     "ENTITY_VECTORS",
     "GRAPH",
+    "METADATA",
     "NAMES",
     "RELATION_TERMS",
+    "SENTENCES",
     "STRING_VECTORS",
     "TRIPLE_VECTORS",
     "graph_spec",
@@ -24,7 +26,9 @@ __all__ = [
 ]
 
 GRAPH = "graph.arrow"
+METADATA = "metadata.arrow"
 NAMES = "names.arrow"
+SENTENCES = "sentences.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
 RELATION_TERMS = "relation_terms"
 TRIPLE_VECTORS = "vectors/triples.arrow"
