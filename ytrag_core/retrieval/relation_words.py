@@ -24,6 +24,8 @@ __all__ = ["AskedWords", "RelationWords", "relation_texts"]
 _PLACES = 64
 """Bits of a mask; the words of a question beyond them are left out."""
 _COMPARED = 256
+"""Most relations compared with a mention, of those made of its words only and of those with more."""
+_ROUNDING = 1e-3
 _REMEMBERED = 4096
 
 
@@ -88,7 +90,10 @@ class RelationWords:
         if not words or not all(map(self._index.knows, words)):
             return False
         holders = min((self._index.holders(word) for word in words), key=len)
-        names = [self._names[relation] for relation in holders[:_COMPARED].tolist()]
+        weight = np.float32(sum(self._index.rarity(word) for word in set(words)))
+        of_no_other_word = holders[np.abs(self.said[holders] - weight) <= _ROUNDING * weight]
+        compared = [*of_no_other_word[:_COMPARED].tolist(), *holders[:_COMPARED].tolist()]
+        names = [self._names[relation] for relation in compared]
         parts = {part for name in names for part in (name, name.rstrip("/").rsplit("/", 1)[-1])}
         return any(relation_text(part).casefold() == text for part in parts)
 
@@ -96,18 +101,20 @@ class RelationWords:
         """Return what a question, without the names it asks about, says in words of relations."""
         n = len(self._names)
         counts = Counter(word for word in lexical_tokens(text) if self._index.knows(word))
-        masks, matched = np.zeros(n, np.uint64), np.zeros(n, np.float32)
-        places, weights, n_places = [], [], 0
+        masks, agreement = np.zeros(n, np.uint64), np.zeros(n, np.float32)
+        places, weights, holding, n_places = [], [], [], 0
         for word, count in counts.items():
             count = min(count, _PLACES - n_places)
-            if not count or len(weights) == _PLACES:
+            if not count:
                 break
             relations, weight = self._index.holders(word), self._index.rarity(word)
             masks[relations] |= np.uint64(1 << len(weights))
-            matched[relations] += np.float32(weight)
+            agreement[relations] += np.float32(weight)
             places.append(((1 << count) - 1) << n_places)
             weights.append(weight)
+            holding.append(relations)
             n_places += count
         asked = sum(weight * place.bit_count() for weight, place in zip(weights, places, strict=True))
-        agreement = 2 * matched / np.maximum(np.float32(asked) + self.said, np.float32(1e-12))
+        alike = np.unique(np.concatenate(holding)) if holding else np.empty(0, np.int32)
+        agreement[alike] *= 2 / np.maximum(np.float32(asked) + self.said[alike], np.float32(1e-12))
         return AskedWords(masks, np.array(places, np.uint64), np.array(weights, np.float32), asked, agreement)
