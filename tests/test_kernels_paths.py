@@ -354,7 +354,9 @@ def scored(
         names=unit_halves(rng, n_nodes + N_RELATIONS),
         facts=unit_halves(rng, n_triples if has_facts else 0),
         queries=np.stack([unit_query(rng), unit_query(rng)]),
-        words=[{word for word in range(min(len(places), 64)) if rng.random() < 0.5} for _ in range(N_RELATIONS)],
+        words=[
+            {word for word in range(min(len(places), 64)) if rng.random() < 0.5} for _ in range(N_RELATIONS)
+        ],
         places=places,
         weight=rng.uniform(0.5, 3, len(places)).astype(np.float32),
         steps=steps.astype(np.int32),

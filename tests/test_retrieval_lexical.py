@@ -134,6 +134,22 @@ def test_without_terms_nothing_is_held() -> None:
     assert index.term_weights().tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Which FOG lies on the fog of zeppelins?", ["fog", "fog"]),
+        ("隶属于是什么", ["隶属", "隶属于", "属于"]),
+        ("谁隶属于的隶属于？", ["隶属", "隶属于", "属于"] * 2),
+        ("the fog隶属", ["fog", "隶属"]),
+        ("隶", []),
+        ("", []),
+    ],
+)
+def test_known_words_of_a_text(text: str, words: list[str]) -> None:
+    index = LexicalIndex.build(["fog of the sea", "隶属于"])
+    assert index.known_words(text) == words
+
+
 def test_tokens() -> None:
     assert lexical_tokens("The Fog-Clock's 13 LAMPS, a b") == ["fog", "clock", "13", "lamps"]
     assert lexical_tokens("Ｆｏｇ") == ["fog"]

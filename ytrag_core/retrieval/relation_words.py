@@ -100,7 +100,7 @@ class RelationWords:
     def asked(self, text: str) -> AskedWords:
         """Return what a question, without the names it asks about, says in words of relations."""
         n = len(self._names)
-        counts = Counter(word for word in lexical_tokens(text) if self._index.knows(word))
+        counts = Counter(self._index.known_words(text))
         masks, agreement = np.zeros(n, np.uint64), np.zeros(n, np.float32)
         places, weights, holding, n_places = [], [], [], 0
         for word, count in counts.items():
