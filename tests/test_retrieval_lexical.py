@@ -150,6 +150,12 @@ def test_known_words_of_a_text(text: str, words: list[str]) -> None:
     assert index.known_words(text) == words
 
 
+def test_unknown_words_of_a_text() -> None:
+    index = LexicalIndex.build(["fog of the sea", "隶属于"])
+    assert index.unknown_words("The lamp in the fog, a lamp of 学堂") == ["lamp", "lamp"]
+    assert LexicalIndex.build([]).unknown_words("the fog") == ["fog"]
+
+
 def test_tokens() -> None:
     assert lexical_tokens("The Fog-Clock's 13 LAMPS, a b") == ["fog", "clock", "13", "lamps"]
     assert lexical_tokens("Ｆｏｇ") == ["fog"]

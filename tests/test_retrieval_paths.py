@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.retrieval.lexical import lexical_tokens
 from ytrag_core.retrieval.paths import find_paths
+from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.triples import QueryVectors
 from ytrag_core.storage.arrays import map_arrays
 
@@ -156,7 +158,8 @@ def words_f1(graph: Plain, asked: str, triples: Sequence[int]) -> float:
     wanted = Counter(word for word in lexical_tokens(asked) if any(word in own for own in relations))
     said = Counter(word for triple in triples for word in set(lexical_tokens(graph.relation[triple])))
     shared = (wanted & said).elements()
-    both = weight(wanted.elements()) + weight(said.elements())
+    strange = [word for word in lexical_tokens(asked) if not any(word in own for own in relations)]
+    both = weight(wanted.elements()) + weight(strange) + weight(said.elements())
     return 2 * weight(shared) / both if both else 0.0
 
 
@@ -287,9 +290,44 @@ def test_a_beam_keeps_the_best_of_each_length(kb: KnowledgeBase, beam: int, max_
 
 def test_where_no_index_of_relation_words_is_kept_one_is_built(kb: KnowledgeBase, tmp_path: Path) -> None:
     shutil.copytree(kb.path, tmp_path / "kb")
-    shutil.rmtree(live_folder(tmp_path / "kb") / "relation_terms")
+    folder = live_folder(tmp_path / "kb")
+    shutil.rmtree(folder / "relation_terms")
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    manifest["files"] = {
+        name: entry for name, entry in manifest["files"].items() if not name.startswith("relation_terms/")
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     older = KnowledgeBase.open(tmp_path / "kb", encoder=kb.encoder)
     kept, built = kb.view.relation_words, older.view.relation_words
     np.testing.assert_array_equal(kept.said, built.said)
     np.testing.assert_array_equal(kept.asked(ASKED).agreement, built.asked(ASKED).agreement)
     assert chain(older, THREE_HOPS) == chain(kb, THREE_HOPS)
+
+
+def test_a_name_that_is_called_like_a_relation_is_asked_for(tmp_path: Path, encoder: Encoder) -> None:
+    facts = [
+        ("glass eel", "hypernym", "fish"),
+        ("hypernym", "opposite of", "hyponym"),
+        ("fish", "hypernym", "animal"),
+        ("Tallow Bridge", "built by", "Marlo Venn"),
+    ]
+    KnowledgeBase.build(
+        tmp_path / "kb", [write_facts(tmp_path / "facts", facts)], format="openie", encoder=encoder
+    )
+    kb = KnowledgeBase.open(tmp_path / "kb", encoder=encoder)
+    seen: list[str] = []
+
+    class Listening:
+        """The encoder, and what it was asked to encode."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(encoder, name)
+
+        def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            seen.extend(texts)
+            return encoder.encode_queries(texts)
+
+    retriever = Retriever(kb.view, cast("Encoder", Listening()))
+    best = retriever.retrieve_many(["What is the hypernym of glass eel?"])[0].paths[0].triples[0]
+    assert (best.head, best.relation, best.tail) == facts[0]
+    assert "What is the hypernym of ?" in seen

@@ -47,12 +47,17 @@ def known_tokens(relations: list[set[str]], text: str) -> list[str]:
     ]
 
 
+def strange_tokens(relations: list[set[str]], text: str) -> list[str]:
+    known = set().union(*relations)
+    return [word for word in lexical_tokens(text) if word not in known and word.isascii()]
+
+
 def plain_agreement(names: Sequence[str], text: str) -> list[float]:
     """F1 of the words of each relation and those of a question, by their rarity among relations."""
     relations = [set(lexical_tokens(relation_text(name))) for name in names]
     index = LexicalIndex.build(relation_texts(names))
     known = known_tokens(relations, text)
-    asked = sum(map(index.rarity, known))
+    asked = sum(map(index.rarity, [*known, *strange_tokens(relations, text)]))
     agreement = []
     for own in relations:
         said = sum(map(index.rarity, sorted(own)))
@@ -95,9 +100,8 @@ def test_masks_say_which_words_a_relation_has_and_places_where_they_stand(questi
     if question.isascii():
         assert counts == [tokens.count(word) for word in known]
     assert sum(asked.places.tolist()) == (1 << sum(map(tokens.count, known))) - 1
-    assert asked.asked == pytest.approx(
-        float(np.dot(asked.weight, [place.bit_count() for place in asked.places.tolist()])), rel=1e-5
-    )
+    strange = sum(map(LexicalIndex.build(relation_texts(NAMES)).rarity, strange_tokens(relations, question)))
+    assert asked.asked == pytest.approx(float(np.dot(asked.weight, counts)) + strange, rel=1e-5)
 
 
 def test_a_word_asked_twice_has_two_places() -> None:
@@ -130,7 +134,6 @@ def test_relations_without_words(names: list[str]) -> None:
     asked = words.asked("Where was he born?")
     assert asked.agreement.tolist() == asked.relation_words.tolist() == [0] * len(names)
     assert asked.places.shape == asked.weight.shape == (0,)
-    assert asked.asked == 0.0
     assert not words.names_a_relation(spoken("the"))
 
 

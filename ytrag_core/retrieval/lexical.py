@@ -93,7 +93,7 @@ class LexicalIndex:
         return scores / np.float32(attainable) if attainable > 0.0 else scores
 
     def known_words(self, text: str) -> list[str]:
-        """Return the words of a text that the index knows, each as often as it stands there.
+        """Return the words of a text that some indexed text holds, each as often as it stands there.
 
         Chinese words of two characters or more count wherever they stand: where one ends is guessed from what
         follows ("隶属 于是" for "隶属于 是"), and of few words that are known few are found by chance.
@@ -104,6 +104,10 @@ class LexicalIndex:
                 parts = (run[start:end] for end in range(start + 2, min(start + _LONGEST_WORD, len(run)) + 1))
                 words.extend(filter(self.knows, parts))
         return words
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the words of a text that no indexed text holds; Chinese ones are left out."""
+        return [word for word in lexical_tokens(text) if not self.knows(word) and not _HAS_CJK.match(word)]
 
     def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""

@@ -47,7 +47,8 @@ class AskedWords:
     weight
         (n_words,) float32 inverse document frequency among relations.
     asked
-        What all places together weigh.
+        What all places together weigh, and the words that no relation has: where a question says "wife" and a
+        relation is called "married", its words tell less.
     agreement
         (n_relations,) float32 in [0, 1]: F1 of the words of a relation and those of the question, by weight.
     """
@@ -115,6 +116,7 @@ class RelationWords:
             holding.append(relations)
             n_places += count
         asked = sum(weight * place.bit_count() for weight, place in zip(weights, places, strict=True))
+        asked += sum(map(self._index.rarity, self._index.unknown_words(text)))
         alike = np.unique(np.concatenate(holding)) if holding else np.empty(0, np.int32)
         agreement[alike] *= 2 / np.maximum(np.float32(asked) + self.said[alike], np.float32(1e-12))
         return AskedWords(masks, np.array(places, np.uint64), np.array(weights, np.float32), asked, agreement)
