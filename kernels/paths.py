@@ -253,9 +253,11 @@ def check_steps(
             raise ValueError("a step prolongs no path")
         if n_triples > 0 and (steps[step, 0] < 0 or steps[step, 0] >= n_triples):
             raise ValueError("a step is outside the graph")
-        if steps[step, 1] < 0 or steps[step, 1] >= n_relations:
-            raise ValueError("a step is outside the graph")
-        if steps[step, 2] < 0 or steps[step, 2] >= n_nodes:
+        if (
+            min(steps[step, 1], steps[step, 2]) < 0
+            or steps[step, 1] >= n_relations
+            or steps[step, 2] >= n_nodes
+        ):
             raise ValueError("a step is outside the graph")
 
 

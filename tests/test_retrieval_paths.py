@@ -159,7 +159,7 @@ def words_f1(graph: Plain, asked: str, triples: Sequence[int]) -> float:
     said = Counter(word for triple in triples for word in set(lexical_tokens(graph.relation[triple])))
     shared = (wanted & said).elements()
     strange = [word for word in lexical_tokens(asked) if not any(word in own for own in relations)]
-    both = weight(wanted.elements()) + weight(strange) + weight(said.elements())
+    both = weight(wanted.elements()) + weight(strange) / 2 + weight(said.elements())
     return 2 * weight(shared) / both if both else 0.0
 
 

@@ -57,7 +57,7 @@ def plain_agreement(names: Sequence[str], text: str) -> list[float]:
     relations = [set(lexical_tokens(relation_text(name))) for name in names]
     index = LexicalIndex.build(relation_texts(names))
     known = known_tokens(relations, text)
-    asked = sum(map(index.rarity, [*known, *strange_tokens(relations, text)]))
+    asked = sum(map(index.rarity, known)) + sum(map(index.rarity, strange_tokens(relations, text))) / 2
     agreement = []
     for own in relations:
         said = sum(map(index.rarity, sorted(own)))
@@ -101,7 +101,7 @@ def test_masks_say_which_words_a_relation_has_and_places_where_they_stand(questi
         assert counts == [tokens.count(word) for word in known]
     assert sum(asked.places.tolist()) == (1 << sum(map(tokens.count, known))) - 1
     strange = sum(map(LexicalIndex.build(relation_texts(NAMES)).rarity, strange_tokens(relations, question)))
-    assert asked.asked == pytest.approx(float(np.dot(asked.weight, counts)) + strange, rel=1e-5)
+    assert asked.asked == pytest.approx(float(np.dot(asked.weight, counts)) + strange / 2, rel=1e-5)
 
 
 def test_a_word_asked_twice_has_two_places() -> None:

@@ -25,6 +25,7 @@ _PLACES = 64
 """Bits of a mask; the words of a question beyond them are left out."""
 _COMPARED = 256
 """Most relations compared with a mention, of those made of its words only and of those with more."""
+_UNKNOWN_SHARE = 0.5
 _ROUNDING = 1e-3
 _REMEMBERED = 4096
 
@@ -47,8 +48,8 @@ class AskedWords:
     weight
         (n_words,) float32 inverse document frequency among relations.
     asked
-        What all places together weigh, and the words that no relation has: where a question says "wife" and a
-        relation is called "married", its words tell less.
+        What all places together weigh, and half of the words that no relation has: where a question says
+        "wife" and a relation is called "married", its words tell less.
     agreement
         (n_relations,) float32 in [0, 1]: F1 of the words of a relation and those of the question, by weight.
     """
@@ -103,7 +104,7 @@ class RelationWords:
         n = len(self._names)
         counts = Counter(self._index.known_words(text))
         masks, agreement = np.zeros(n, np.uint64), np.zeros(n, np.float32)
-        places, weights, holding, n_places = [], [], [], 0
+        places, weights, n_places = [], [], 0
         for word, count in counts.items():
             count = min(count, _PLACES - n_places)
             if not count:
@@ -113,10 +114,9 @@ class RelationWords:
             agreement[relations] += np.float32(weight)
             places.append(((1 << count) - 1) << n_places)
             weights.append(weight)
-            holding.append(relations)
             n_places += count
         asked = sum(weight * place.bit_count() for weight, place in zip(weights, places, strict=True))
-        asked += sum(map(self._index.rarity, self._index.unknown_words(text)))
-        alike = np.unique(np.concatenate(holding)) if holding else np.empty(0, np.int32)
+        asked += _UNKNOWN_SHARE * sum(map(self._index.rarity, self._index.unknown_words(text)))
+        alike = np.flatnonzero(masks)
         agreement[alike] *= 2 / np.maximum(np.float32(asked) + self.said[alike], np.float32(1e-12))
         return AskedWords(masks, np.array(places, np.uint64), np.array(weights, np.float32), asked, agreement)
