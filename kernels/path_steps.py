@@ -133,7 +133,7 @@ def row_cap(lengths: NDArray[np.int64], total: int) -> int:
         if ordered[i] > share:
             return share
         left -= ordered[i]
-    return ordered[n_rows - 1] if n_rows > 0 else 0
+    return int(ordered[n_rows - 1]) if n_rows > 0 else 0
 
 
 @kernel(

@@ -251,13 +251,10 @@ def check_steps(
     for step in range(steps.shape[0]):
         if owner[step] < 0 or owner[step] >= end.shape[0]:
             raise ValueError("a step prolongs no path")
+        relation, node = steps[step, 1], steps[step, 2]
         if n_triples > 0 and (steps[step, 0] < 0 or steps[step, 0] >= n_triples):
             raise ValueError("a step is outside the graph")
-        if (
-            min(steps[step, 1], steps[step, 2]) < 0
-            or steps[step, 1] >= n_relations
-            or steps[step, 2] >= n_nodes
-        ):
+        if min(relation, node) < 0 or relation >= n_relations or node >= n_nodes:
             raise ValueError("a step is outside the graph")
 
 

@@ -35,7 +35,7 @@ def unit_halves(rng: np.random.Generator, n: int) -> NDArray[np.float16]:
 
 
 def unit_query(rng: np.random.Generator) -> NDArray[np.float32]:
-    return unit_halves(rng, 1)[0].astype(np.float32)
+    return np.asarray(unit_halves(rng, 1)[0], np.float32)
 
 
 @given(st.integers(0, 99), st.integers(0, 4))
@@ -274,8 +274,9 @@ def test_steps_outside_the_graph_and_limits_below_one_are_refused(
 
 @pytest.mark.parametrize("change", ["agreement", "residual"])
 def test_arrays_that_do_not_fit_are_refused(change: str) -> None:
+    short: dict[str, Any] = {change: np.zeros(3, np.float32)}
     with pytest.raises(ValueError, match="differ in length"):
-        steps_of(replace(hub(3), **{change: np.zeros(3, np.float32)}), [[0]], 1, 1)
+        steps_of(replace(hub(3), **short), [[0]], 1, 1)
 
 
 def test_without_paths_there_are_no_steps() -> None:
