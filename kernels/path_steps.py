@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import float32, int32, int64, uint16
+from numba import boolean, float32, int32, int64, uint16
 
 from .decorator import kernel, ro, rw
 from .instructions import widen
@@ -139,7 +139,7 @@ def row_cap(lengths: NDArray[np.int64], total: int) -> int:
 @kernel(
     (
         ro(int64), ro(int32), ro(int32), int64, int64,
-        ro(uint16, 2), ro(int32), ro(float32), ro(float32), rw(float32), rw(int32),
+        ro(uint16, 2), ro(int32), ro(float32), ro(float32), ro(boolean), rw(float32), rw(int32),
     )
 )  # fmt: skip
 def row_entries(
@@ -152,6 +152,7 @@ def row_entries(
     relation_string: NDArray[np.int32],
     residual: NDArray[np.float32],
     agreement: NDArray[np.float32],
+    allowed: NDArray[np.bool_],
     out_likeness: NDArray[np.float32],
     out_tally: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
@@ -159,7 +160,7 @@ def row_entries(
 
     Parameters
     ----------
-    indptr, relation, row_limit, scan_limit, string_bits, relation_string, residual, agreement
+    indptr, relation, row_limit, scan_limit, string_bits, relation_string, residual, agreement, allowed
         As `path_steps` takes them; relations in range, not checked.
     rows : (n_rows,) int32 in the range of `indptr`
         Not checked.
@@ -176,11 +177,13 @@ def row_entries(
     Notes
     -----
     12 bytes for an entry looked at, and 2 d for each relation of a long row that was not known.
+    With a mask 2 bytes for each entry of a row, and 8 for an allowed one.
     """
-    n_rows = rows.shape[0]
+    n_rows, is_masked = rows.shape[0], allowed.shape[0] > 0
     lengths = np.empty(n_rows, np.int64)
     for row in range(n_rows):
-        lengths[row] = indptr[rows[row] + 1] - indptr[rows[row]]
+        first, end = indptr[rows[row]], indptr[rows[row] + 1]
+        lengths[row] = np.sum(allowed[first:end]) if is_masked else end - first
     cap = max(row_cap(lengths, scan_limit), row_limit)
     starts = np.zeros(n_rows + 1, np.int64)
     for row in range(n_rows):
@@ -189,10 +192,13 @@ def row_entries(
     fan_out = np.empty(starts[n_rows], np.float32)
     for row in range(n_rows):
         first, length = indptr[rows[row]], lengths[row]
+        end = indptr[rows[row] + 1]
+        places = np.flatnonzero(allowed[first:end]) if is_masked else np.empty(0, np.int64)
         n_looked_at = min(length, cap)
         looked_at = np.empty(n_looked_at, np.int32)
         for j in range(n_looked_at):
-            looked_at[j] = relation[first + j * length // n_looked_at]
+            place = j * length // n_looked_at
+            looked_at[j] = relation[first + (places[place] if is_masked else place)]
             out_tally[looked_at[j]] += 1
         taken = np.arange(min(n_looked_at, row_limit))
         if n_looked_at > row_limit:
@@ -203,7 +209,8 @@ def row_entries(
             likely_entries(looked_at, out_likeness, taken)
         sampled = np.float32(length) / np.float32(max(n_looked_at, 1))
         for slot in range(taken.shape[0]):
-            positions[starts[row] + slot] = first + taken[slot] * length // n_looked_at
+            place = taken[slot] * length // n_looked_at
+            positions[starts[row] + slot] = first + (places[place] if is_masked else place)
             fan_out[starts[row] + slot] = np.float32(out_tally[looked_at[taken[slot]]]) * sampled
         for j in range(n_looked_at):
             out_tally[looked_at[j]] = 0
@@ -213,7 +220,7 @@ def row_entries(
 @kernel(
     (
         ro(int64), ro(int32), ro(int32), ro(int32, 2), int64, int64, int64,
-        ro(uint16, 2), ro(int32), ro(float32), ro(float32), rw(float32), rw(int32),
+        ro(uint16, 2), ro(int32), ro(float32), ro(float32), ro(boolean), rw(float32), rw(int32),
     )
 )  # fmt: skip
 def path_steps(
@@ -228,6 +235,7 @@ def path_steps(
     relation_string: NDArray[np.int32],
     residual: NDArray[np.float32],
     agreement: NDArray[np.float32],
+    allowed: NDArray[np.bool_],
     out_likeness: NDArray[np.float32],
     out_tally: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
@@ -251,6 +259,8 @@ def path_steps(
         What the question asks about its names.
     agreement : (n_relations,) float32
         How far the words of each relation are those of the question.
+    allowed : (n_entries or 0,) bool
+        The entries that there are for a path; all where it is empty.
     out_likeness : (n_relations,) float32
         Likeness of each relation, the dot product of its vector and `residual` plus `agreement`, where it is
         known; zero elsewhere. What is found out is added.
@@ -283,13 +293,15 @@ def path_steps(
     ):
         raise ValueError("arrays of relations or of vectors differ in length")
     n_paths = nodes.shape[0]
+    if allowed.shape[0] > 0 and allowed.shape[0] != indices.shape[0]:
+        raise ValueError("the mask does not cover the entries")
     for path in range(n_paths):
         if nodes[path, n_passed - 1] < 0 or nodes[path, n_passed - 1] >= indptr.shape[0] - 1:
             raise ValueError("a node is outside the graph")
     rows = np.unique(nodes[:, n_passed - 1])
     starts, entries, entry_fan_out = row_entries(
         indptr, relation, rows, row_limit, scan_limit,
-        string_bits, relation_string, residual, agreement, out_likeness, out_tally,
+        string_bits, relation_string, residual, agreement, allowed, out_likeness, out_tally,
     )  # fmt: skip
     row_of = np.searchsorted(rows, nodes[:, n_passed - 1])
     capacity = 0

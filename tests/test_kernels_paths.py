@@ -161,6 +161,7 @@ def steps_of(
         np.arange(N_RELATIONS, dtype=np.int32),
         given.residual,
         given.agreement,
+        np.empty(0, np.bool_),
         likeness,
         tally,
     )
