@@ -23,7 +23,9 @@ __all__ = ["LexicalIndex", "lexical_tokens"]
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]{{2,}}", re.UNICODE)
+_LONGEST_WORD = 8
 _HAS_CJK = re.compile(rf"[{_CJK}]")
+_CHINESE = re.compile(rf"[{_CJK}]+")
 _STOP = frozenset(STOPWORDS_EN)
 
 
@@ -37,6 +39,10 @@ def lexical_tokens(text: str) -> list[str]:
         elif token not in _STOP:
             words.append(token)
     return words
+
+
+def _is_long_chinese(word: str) -> bool:
+    return len(word) > 1 and _HAS_CJK.match(word) is not None
 
 
 class LexicalIndex:
@@ -85,6 +91,23 @@ class LexicalIndex:
         attainable = sum(map(self.rarity, terms))
         scores = self._scores_of(terms)
         return scores / np.float32(attainable) if attainable > 0.0 else scores
+
+    def known_words(self, text: str) -> list[str]:
+        """Return the words of a text that some indexed text holds, each as often as it stands there.
+
+        Chinese words of two characters or more count wherever they stand: where one ends is guessed from what
+        follows ("隶属 于是" for "隶属于 是"), and of few words that are known few are found by chance.
+        """
+        words = [word for word in lexical_tokens(text) if self.knows(word) and not _is_long_chinese(word)]
+        for run in _CHINESE.findall(unicodedata.normalize("NFKC", text)):
+            for start in range(len(run) - 1):
+                parts = (run[start:end] for end in range(start + 2, min(start + _LONGEST_WORD, len(run)) + 1))
+                words.extend(filter(self.knows, parts))
+        return words
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the words of a text that no indexed text holds; Chinese ones are left out."""
+        return [word for word in lexical_tokens(text) if not self.knows(word) and not _HAS_CJK.match(word)]
 
     def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""
