@@ -36,8 +36,10 @@ STOREYS = (
 # Modules that are the command line together.
 COMMAND_LINE = {
     "cli",
+    "cli_eval",
     "cli_models",
     "cli_options",
+    "cli_tune",
     "console",
     "demo",
     "environment",

@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
+from ytrag_core.errors import ConfigError
+
 __all__ = [
     "EncoderOption",
     "Extractor",
     "FolderArgument",
     "JsonOption",
+    "KbOption",
     "Mode",
     "PathsArgument",
     "PrecisionChoice",
@@ -21,6 +24,7 @@ __all__ = [
     "ReuseOption",
     "SchemaOption",
     "TopKOption",
+    "names_of",
 ]
 
 
@@ -83,3 +87,20 @@ TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passag
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
+
+
+def names_of(text: str | None, option: str) -> list[str] | None:
+    """Return the names that stand in an option with commas between them, each once; None for none.
+
+    Raises
+    ------
+    ConfigError
+        The option was given without a name in it.
+    """
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
+    return list(dict.fromkeys(names))

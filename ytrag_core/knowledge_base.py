@@ -14,6 +14,7 @@ from ytrag_core.errors import ConfigError, ModelError, QueryError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
+from ytrag_core.retrieval.weights import fusion_in_force, with_tuned_weights
 from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ytrag_core.agent.model import Answer
     from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.llm.chat import LanguageModel
+    from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.model import Evidence
 
 __all__ = ["KnowledgeBase"]
@@ -45,6 +47,8 @@ class KnowledgeBase:
         The snapshot's arrays and indices.
     encoder
         The encoder of its vectors.
+    settings
+        The numbers of retrieval.
     """
 
     def __init__(
@@ -57,7 +61,8 @@ class KnowledgeBase:
         self.path = path
         self.view = view
         self.encoder = encoder
-        self._retriever = Retriever(view, encoder, settings)
+        self.settings = settings or RetrievalSettings()
+        self._retriever = Retriever(view, encoder, self.settings)
 
     @classmethod
     def open(
@@ -87,6 +92,8 @@ class KnowledgeBase:
             There is no knowledge base, or it is damaged or of a newer format.
         ModelError
             The encoder cannot be had, or is not the one that made the vectors.
+        ConfigError
+            The tuned weights of the fusion are damaged.
         """
         root = Path(path)
         snapshot = Snapshot.open(root)
@@ -99,6 +106,7 @@ class KnowledgeBase:
             )
         view = SnapshotView(snapshot)
         view.check()
+        settings = with_tuned_weights(root, settings or RetrievalSettings())
         if warm_up:
             encoder.warm_up()
         return cls(root, view, encoder, settings)
@@ -286,6 +294,16 @@ class KnowledgeBase:
         """
         return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes)
 
+    def passage_features(self, question: str) -> PassageFeatures | None:
+        """Return the candidates of a question with what the fusion weighs; None where there are no passages.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`.
+        """
+        return self._retriever.features(question)
+
     def ask(
         self,
         question: str,
@@ -337,6 +355,7 @@ class KnowledgeBase:
             "schema_version": manifest.schema_version,
             "bytes": self.view.snapshot.bytes_on_disk(),
             "sources": list(manifest.sources),
+            "fusion": fusion_in_force(self.path, self.settings),
         }
 
 

@@ -35,7 +35,9 @@ def assemble_evidence(
     chunks = []
     for row, score, routes in zip(ranked.rows.tolist(), ranked.scores.tolist(), ranked.routes, strict=True):
         chunk_id, title, text = view.chunk(row)
-        chunks.append(ChunkHit(chunk_id, title, text, round(score, _DIGITS), routes, *view.place(row)))
+        copies = tuple(map(view.chunk_id, ranked.copies.get(row, ())))
+        place = view.place(row)
+        chunks.append(ChunkHit(chunk_id, title, text, round(score, _DIGITS), routes, *place, copies))
     shown = {triple for path in paths for triple in path.triples} | set(facts.ids[:top_k].tolist())
     cards = _Cards(view, sorted(shown))
     return Evidence(

@@ -61,6 +61,8 @@ class ChunkHit:
         The page of its document that it starts on, from 1; None where there are no pages.
     heading
         The headings that it stands under, outermost first, joined by ` > `; may be empty.
+    duplicates
+        Ids of passages that say the same but for a little and stand behind all others.
     """
 
     id: str
@@ -70,9 +72,10 @@ class ChunkHit:
     routes: Mapping[str, int]
     page: int | None = None
     heading: str = ""
+    duplicates: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form; page and heading appear only where there are any."""
+        """Return the JSON form; page, heading and duplicates appear only where there are any."""
         record: dict[str, Any] = {
             "id": self.id,
             "title": self.title,
@@ -84,6 +87,8 @@ class ChunkHit:
             record["page"] = self.page
         if self.heading:
             record["heading"] = self.heading
+        if self.duplicates:
+            record["duplicates"] = list(self.duplicates)
         return record
 
 

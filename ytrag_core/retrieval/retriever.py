@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.view import SnapshotView
 
@@ -89,6 +90,20 @@ class Retriever:
             with asked.clock.stage("encode"):
                 query = self._encode(asked)
             return self._answer(asked, query, top_k, wanted, start)
+
+    def features(self, question: str) -> PassageFeatures | None:
+        """Return the candidates of a question with what the fusion knows of them; None without passages.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`.
+        """
+        wanted = _checked(question, 1, None)
+        asked = self._read(question, wanted)
+        run = self._run(asked, self._encode(asked), wanted)
+        run.rank(1)
+        return run.features
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -173,16 +188,7 @@ class Retriever:
         self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], start: float
     ) -> Evidence:
         clock = asked.clock
-        run = Run(
-            self._view,
-            self._settings,
-            asked.text,
-            asked.residual or asked.text,
-            asked.mentions,
-            query,
-            wanted,
-            clock,
-        )
+        run = self._run(asked, query, wanted)
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
@@ -191,6 +197,18 @@ class Retriever:
         read_as = asked.text if asked.text != _plain_letters(asked.question) else ""
         return replace(
             evidence, read_as=read_as, timings_ms={**clock.timings_ms, "total": milliseconds_since(start)}
+        )
+
+    def _run(self, asked: _Asked, query: QueryVectors, wanted: frozenset[str]) -> Run:
+        return Run(
+            self._view,
+            self._settings,
+            asked.text,
+            asked.residual or asked.text,
+            asked.mentions,
+            query,
+            wanted,
+            asked.clock,
         )
 
     def _encode(self, asked: _Asked) -> QueryVectors:

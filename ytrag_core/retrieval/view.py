@@ -19,6 +19,7 @@ from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
 from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
 from ytrag_core.retrieval.passages import PassageIndex
 from ytrag_core.retrieval.relation_words import RelationWords, relation_texts
+from ytrag_core.retrieval.titles import TitleIndex
 from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
@@ -217,6 +218,11 @@ class SnapshotView:
     def lexical(self) -> LexicalIndex:
         """BM25 over passages."""
         return LexicalIndex.load(self.snapshot.path / "bm25", self.n_chunks)
+
+    @cached_property
+    def titles(self) -> TitleIndex:
+        """Words of the passages' titles; read when first used."""
+        return TitleIndex(self._chunks[1].to_pylist(), self.lexical)
 
     @cached_property
     def relation_words(self) -> RelationWords:
