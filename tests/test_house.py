@@ -35,16 +35,24 @@ STOREYS = (
 )
 # Modules that are the command line together.
 COMMAND_LINE = {
+    "agent_view",
     "cli",
+    "cli_explain",
+    "cli_filters",
+    "cli_agent",
     "cli_eval",
     "cli_models",
     "cli_options",
+    "cli_retrieve",
+    "cli_schema",
+    "cli_schema_review",
     "cli_tune",
     "console",
     "demo",
     "environment",
     "rendering",
     "reports",
+    "schema_rendering",
     "__main__",
 }
 STOREY_OF = {room: storey for storey, rooms in enumerate(STOREYS) for room in rooms}

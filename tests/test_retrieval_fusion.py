@@ -81,8 +81,8 @@ def features() -> dict[str, NDArray[np.float32]]:
 def test_the_features_by_hand() -> None:
     values = {name: column.tolist() for name, column in features().items()}
     assert values.keys() == FEATURES.keys() - {"bridge"}
-    assert values["walk"] == pytest.approx([math.log(0.25), 0.0, -9.0])
-    assert values["names"] == pytest.approx([-9.0, 0.0, 0.0])
+    assert values["walk"] == pytest.approx([9.0 + math.log(0.25), 9.0, 0.0])
+    assert values["names"] == pytest.approx([0.0, 9.0, 9.0])
     assert values["words"] == pytest.approx([0.0, 0.0, 0.2 * 0.2])
     assert values["title"] == pytest.approx([0.0, 1.0, 0.25])
     assert values["question"] == pytest.approx([0.75, -0.25, 0.5])
@@ -95,14 +95,15 @@ def test_the_sum_by_hand() -> None:
     assert parts.keys() == FOUND.keys()
     ranked = fuse(FOUND, parts, CANDIDATES, 3, features())
     wanted = {
-        3: math.log(0.25) - 4.5 + 0.2 * 0.75 + 0.3 * 1.0 + 2.0 * 0.5,
-        7: 2.0 * 1.0 - 0.2 * 0.25,
-        9: -9.0 + 10.0 * 0.04 + 2.0 * 0.25 + 0.2 * 0.5,
+        3: 9.0 + math.log(0.25) + 0.2 * 0.75 + 0.3 * 1.0 + 2.0 * 0.5,
+        7: 9.0 + 4.5 + 2.0 * 1.0 - 0.2 * 0.25,
+        9: 4.5 + 10.0 * 0.04 + 2.0 * 0.25 + 0.2 * 0.5,
     }
     assert ranked.rows.tolist() == [7, 3, 9]
     assert ranked.scores.tolist() == pytest.approx([wanted[7], wanted[3], wanted[9]], abs=1e-5)
     assert np.sum([*ranked.parts.values()], axis=0) == pytest.approx(ranked.scores, abs=1e-5)
-    assert ranked.raw["title"].tolist() == [1.0, 0.0, 0.25]
+    assert ranked.raw["bm25"].tolist() == pytest.approx([0.0, 0.0, 0.04])
+    assert ranked.raw.keys() == FOUND.keys()
     assert ranked.routes == [
         {"ppr": 1, "entity": 2},
         {"ppr": 2, "dense": 1, "path": 1},

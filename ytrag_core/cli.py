@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ytrag_core.cli_agent import ask, chat, trace_app
 from ytrag_core.cli_eval import eval_app
+from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
+    Evolution,
+    EvolveOption,
     Extractor,
     FolderArgument,
     JsonOption,
-    Mode,
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
-    QuestionArgument,
     ReuseOption,
     SchemaOption,
-    TopKOption,
-    names_of,
 )
+from ytrag_core.cli_retrieve import EXAMPLE, retrieve
+from ytrag_core.cli_schema import schema_app
 from ytrag_core.cli_tune import tune
 from ytrag_core.console import (
     ErrorBoundary,
@@ -34,10 +36,11 @@ from ytrag_core.console import (
     progress_bars,
     stdout_console,
 )
-from ytrag_core.environment import encoder_place, language_model, load_encoder, open_base
+from ytrag_core.environment import encoder_place, load_encoder, open_base
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ytrag_core.config import BuildSettings
     from ytrag_core.pipeline.report import BuildReport
 
 __all__ = ["app", "main"]
@@ -60,7 +63,13 @@ import_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
-app.command(epilog="Example: ytrag tune --kb kb --questions questions.jsonl --apply")(tune)
+app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
+app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
+app.add_typer(trace_app, name="trace")
+app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" --kb kb --mode reject')(ask)
+app.command(epilog="Example: ytrag chat --kb kb")(chat)
+app.add_typer(schema_app, name="schema")
+app.command("tune", epilog="Example: ytrag tune --kb kb --questions questions.jsonl --apply")(tune)
 
 BuildFormat = Literal["documents", "openie", "edges"]
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
@@ -118,6 +127,7 @@ def index(
     extractor: Annotated[
         Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
     ] = Extractor.AUTO,
+    evolve: EvolveOption = Evolution.REVIEW,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -133,7 +143,15 @@ def index(
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"
         )
-    _build("documents", paths, kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+    from ytrag_core.config import BuildSettings, EvolutionSettings
+
+    settings = BuildSettings(evolution=EvolutionSettings(mode=evolve.value))
+    _build(
+        *("documents", paths, kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        schema=schema,
+        settings=settings,
+    )
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
@@ -175,6 +193,7 @@ def _build(
     as_json: bool,
     schema: str | None = None,
     replace: bool = False,
+    settings: BuildSettings | None = None,
 ) -> None:
     from ytrag_core.knowledge_base import KnowledgeBase
 
@@ -183,6 +202,7 @@ def _build(
             kb,
             sources,
             format=kind,
+            settings=settings,
             encoder=encoder,
             precision=precision.value,
             encoder_place=encoder_place(),
@@ -227,53 +247,6 @@ def reembed(
             reuse_vectors=reuse_vectors,
         )
     _show_build(report, kb, as_json=as_json)
-
-
-@app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
-def retrieve(
-    question: QuestionArgument,
-    kb: KbOption,
-    top_k: TopKOption = 20,
-    routes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the paths, facts, passages and communities that bear on a question."""
-    from ytrag_core.rendering import show_evidence
-
-    chosen = names_of(routes, "--routes")
-    evidence = open_base(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
-    if as_json:
-        emit_json(evidence.to_json())
-    else:
-        show_evidence(stdout_console(), evidence)
-
-
-@app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
-def ask(
-    question: QuestionArgument,
-    kb: KbOption,
-    mode: Annotated[
-        Mode, typer.Option(help="open: the model may add what it knows; reject: evidence or a refusal.")
-    ] = Mode.OPEN,
-    top_k: TopKOption = 20,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer a question with cited evidence.
-
-    A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
-    YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
-    """
-    from ytrag_core.rendering import show_answer
-
-    llm = language_model()
-    answer = open_base(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
-    if as_json:
-        emit_json(answer.to_json())
-    else:
-        show_answer(stdout_console(), answer)
 
 
 @app.command(epilog="Example: ytrag info --kb kb")

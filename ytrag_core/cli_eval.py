@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ytrag_core.cli_options import JsonOption, KbOption, names_of
+from ytrag_core.cli_options import JsonOption, KbOption, comma_depths, comma_names
 from ytrag_core.console import emit_json, note, progress_bars, stdout_console
 from ytrag_core.environment import open_base
 from ytrag_core.errors import ConfigError
@@ -62,8 +62,8 @@ def eval_retrieval(
     questions with all of them there; ids count, never titles. A record in several chunks counts as one
     passage. The report has 95 % intervals, rows by the number of hops, and the time of each route.
     """
-    depths = _depths(top_k)
-    peers = names_of(baselines, "--baselines") or []
+    depths = comma_depths(top_k)
+    peers = comma_names(baselines, "--baselines") or []
     asked, problems = questions_of(questions)
     report, record = _measure(open_base(kb), questions, peers, asked, depths, seed=seed, ablation=ablation)
     report["problems"] = problems
@@ -155,10 +155,3 @@ def documents_of_chunks(kb: Path) -> dict[str, str]:
     chunks = snapshot.table("chunks", ["id", "document"])
     documents = chunks.column("document").to_pylist()
     return {chunk: ids[row] for chunk, row in zip(chunks.column("id").to_pylist(), documents, strict=True)}
-
-
-def _depths(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
-        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
-    return [int(part) for part in parts]

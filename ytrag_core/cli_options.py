@@ -12,6 +12,8 @@ from ytrag_core.errors import ConfigError
 
 __all__ = [
     "EncoderOption",
+    "Evolution",
+    "EvolveOption",
     "Extractor",
     "FolderArgument",
     "JsonOption",
@@ -24,15 +26,18 @@ __all__ = [
     "ReuseOption",
     "SchemaOption",
     "TopKOption",
-    "names_of",
+    "comma_depths",
+    "comma_names",
 ]
 
 
 class Mode(StrEnum):
-    """What to do where the evidence does not suffice."""
+    """How a question is answered, and what is done where the evidence does not suffice."""
 
     OPEN = "open"
     REJECT = "reject"
+    NO_AGENT = "no-agent"
+    EVIDENCE = "evidence"
 
 
 class Extractor(StrEnum):
@@ -41,6 +46,14 @@ class Extractor(StrEnum):
     AUTO = "auto"
     LLM = "llm"
     OFFLINE = "offline"
+
+
+class Evolution(StrEnum):
+    """What happens to types that passages propose and the schema lacks."""
+
+    OFF = "off"
+    REVIEW = "review"
+    AUTO = "auto"
 
 
 class PrecisionChoice(StrEnum):
@@ -74,12 +87,20 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
+EvolveOption = Annotated[
+    Evolution,
+    typer.Option(
+        "--evolve",
+        help="Types that the schema lacks: not proposed, kept for `ytrag schema proposals`, or let in "
+        "where enough speaks for them.",
+    ),
+]
 SchemaOption = Annotated[
     str | None,
     typer.Option(
         "--schema",
         metavar="NAME|FILE",
-        help="Graph schema: general, general_zh or a JSON file.",
+        help="Graph schema: a name of `ytrag schema list`, or a JSON file.",
         show_default=False,
     ),
 ]
@@ -90,17 +111,19 @@ PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What 
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 
 
-def names_of(text: str | None, option: str) -> list[str] | None:
-    """Return the names that stand in an option with commas between them, each once; None for none.
-
-    Raises
-    ------
-    ConfigError
-        The option was given without a name in it.
-    """
+def comma_names(text: str | None, option: str) -> list[str] | None:
+    """Return the names in an option with commas between them, None where it is not given."""
     if text is None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
     return list(dict.fromkeys(names))
+
+
+def comma_depths(text: str) -> list[int]:
+    """Return the depths in --top-k with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
+        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
+    return [int(part) for part in parts]

@@ -17,6 +17,9 @@ __all__ = ["LOOKED_BEHIND", "copies_behind", "is_copy"]
 LOOKED_BEHIND = 12
 """Places beyond the wanted ones that may move up where copies move back."""
 
+_MOST_COMPARED = 256
+"""Places beyond these are not searched for copies: every place is compared with every other."""
+
 _LEAST_COSINE = 0.98
 _LEAST_SHARED = 0.9
 _SHINGLE = 3
@@ -60,7 +63,7 @@ def copies_behind(view: SnapshotView, ranked: RankedChunks, k: int) -> RankedChu
         How many to return.
     """
     n = ranked.rows.shape[0]
-    vectors = view.chunk_index.first_windows(ranked.rows)
+    vectors = view.chunk_index.first_windows(ranked.rows[:_MOST_COMPARED])
     near = np.argwhere(np.triu(vectors @ vectors.T >= _LEAST_COSINE, 1))
     original: dict[int, int] = {}
     for first, second in near.tolist():

@@ -46,12 +46,12 @@ class PassageFeatures:
 
 
 def log_visits(visits: NDArray[np.float32], most: float) -> NDArray[np.float32]:
-    """Return the natural logarithm of visits relative to the most visited passage, at least -9."""
+    """Return the natural logarithm of visits relative to the most visited passage, from 0 to that one's 9."""
     if most <= 0.0:
         return np.zeros(visits.shape[0], np.float32)
     floor = np.float32(np.exp(_LOG_FLOOR))
     logarithm: NDArray[np.float32] = np.log(np.maximum(visits / np.float32(most), floor))
-    return logarithm
+    return logarithm - np.float32(_LOG_FLOOR)
 
 
 def relative(chunks: RouteChunks, rows: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -92,8 +92,8 @@ def passage_features(
 ) -> dict[str, NDArray[np.float32]]:
     """Return the features of candidates, but for `bridge`, which needs the others.
 
-    - `walk`: the natural logarithm of how often PageRank visits a passage, relative to the most visited one;
-      `names`: the same of walks from the question's names alone;
+    - `walk`: the natural logarithm of how often PageRank visits a passage, 9 for the most visited one and 0
+      from nine below it; `names`: the same of walks from the question's names alone;
     - `words`: the share of what the question says that the passage holds, times the best passage's share: the
       more a single passage holds, the likelier it answers alone;
     - `title`: the share of its title that stands in the question;

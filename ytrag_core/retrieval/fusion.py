@@ -65,7 +65,7 @@ class RankedChunks:
         Route -> (n,) float64, what it adds to each score; they sum to the scores. `TYPES` is the part of a
         soft filter.
     raw
-        Feature -> (n,) float32, its value before it is weighed.
+        Route -> (n,) float32, its first feature before it is weighed.
     copies
         Row -> rows of passages that say the same and stand behind.
     """
@@ -163,7 +163,7 @@ def fuse(
     parts: Mapping[str, NDArray[np.float64]],
     candidates: NDArray[np.int32],
     k: int,
-    raw: Mapping[str, NDArray[np.float32]] | None = None,
+    features: Mapping[str, NDArray[np.float32]] | None = None,
     bonus: NDArray[np.float32] | None = None,
 ) -> RankedChunks:
     """Rank the candidates of all routes by the sum of their parts, ties by the lower row.
@@ -178,12 +178,15 @@ def fuse(
         (n,) int32 chunk rows, ascending.
     k
         How many to return.
-    raw
-        Feature -> (n,) float32, kept beside the ranking.
+    features
+        Feature -> (n,) float32; the first one of each route is kept beside the ranking.
     bonus
         (n,) float32 added to each candidate for what is no route's: the types that were asked for.
     """
     all_parts = dict(parts)
+    raw: dict[str, NDArray[np.float32]] = {}
+    for name, values in (features or {}).items():
+        raw.setdefault(_ROUTE_OF[name], values)
     if bonus is not None:
         all_parts[TYPES] = bonus.astype(np.float64)
     total = np.sum([*all_parts.values(), np.zeros(candidates.shape[0])], axis=0)
@@ -203,5 +206,5 @@ def fuse(
         scores[best],
         routes,
         {name: part[best] for name, part in all_parts.items()},
-        {name: values[best] for name, values in (raw or {}).items()},
+        {name: values[best] for name, values in raw.items()},
     )
