@@ -10,7 +10,7 @@ import pytest
 
 from ytrag_core.retrieval.bridge import bridge_scores
 from ytrag_core.retrieval.lexical import LexicalIndex
-from ytrag_core.retrieval.titles import TitleIndex
+from ytrag_core.retrieval.titles import TitleIndex, title_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,9 @@ def test_no_likelihood_no_bridge(sample_kb: KnowledgeBase) -> None:
 
 def shares(titles: list[str], question: str) -> NDArray[np.float32]:
     lexical = LexicalIndex.build([f"{title}\nsome text" for title in titles])
-    return TitleIndex(titles, lexical).shares(question, np.arange(len(titles), dtype=np.int32))
+    arrays = title_arrays(titles, lexical)
+    index = TitleIndex(arrays["title_indptr"], arrays["title_terms"], lexical)
+    return index.shares(question, np.arange(len(titles), dtype=np.int32))
 
 
 def test_the_share_of_a_title() -> None:

@@ -64,6 +64,8 @@ def eval_retrieval(
     """
     depths = comma_depths(top_k)
     peers = comma_names(baselines, "--baselines") or []
+    if out is not None and not out.parent.is_dir():
+        raise ConfigError(f"{out} cannot be written: there is no folder {out.parent}")
     asked, problems = questions_of(questions)
     report, record = _measure(open_base(kb), questions, peers, asked, depths, seed=seed, ablation=ablation)
     report["problems"] = problems
@@ -140,8 +142,6 @@ def _write(path: Path, record: dict[str, Any]) -> None:
 
     from ytrag_core.storage.files import replace_file, writing
 
-    if not path.parent.is_dir():
-        raise ConfigError(f"{path} cannot be written: there is no folder {path.parent}")
     with writing(path):
         replace_file(path, json.dumps(record, ensure_ascii=False, indent=1).encode() + b"\n")
 

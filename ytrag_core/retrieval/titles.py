@@ -16,7 +16,27 @@ if TYPE_CHECKING:
 
     from ytrag_core.retrieval.lexical import LexicalIndex
 
-__all__ = ["TitleIndex"]
+__all__ = ["TitleIndex", "title_arrays"]
+
+
+def title_arrays(titles: Sequence[str], lexical: LexicalIndex) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of `titles.arrow`: `title_indptr`, (n + 1,) int64, and `title_terms`, int32.
+
+    Parameters
+    ----------
+    titles
+        Title of each passage, empty where it has none.
+    lexical
+        BM25 over the passages, titles included: it numbers the terms.
+    """
+    terms_of: dict[str, NDArray[np.int32]] = {"": np.empty(0, np.int32)}
+    for title in titles:
+        if title not in terms_of:
+            terms_of[title] = np.unique(lexical.numbers(lexical_tokens(title)))
+    rows = [terms_of[title] for title in titles]
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([row.shape[0] for row in rows], out=indptr[1:])
+    return {"title_indptr": indptr, "title_terms": np.concatenate([*rows, terms_of[""]])}
 
 
 class TitleIndex:
@@ -24,27 +44,16 @@ class TitleIndex:
 
     Parameters
     ----------
-    titles
-        Title of each passage, empty where it has none.
+    indptr, terms
+        As `title_arrays` gives them.
     lexical
-        BM25 over the passages, titles included: it knows every term of a title, and its rarity.
+        The index that numbered the terms.
     """
 
-    def __init__(self, titles: Sequence[str], lexical: LexicalIndex) -> None:
-        terms_of: dict[str, NDArray[np.int32]] = {}
-        vocabulary: dict[str, int] = {}
-        rows = []
-        for title in titles:
-            if title not in terms_of:
-                terms = dict.fromkeys(lexical_tokens(title)) if title else {}
-                numbers = (vocabulary.setdefault(term, len(vocabulary)) for term in terms)
-                terms_of[title] = np.fromiter(numbers, np.int32, len(terms))
-            rows.append(terms_of[title])
-        self._indptr = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([row.shape[0] for row in rows], out=self._indptr[1:])
-        self._terms = np.concatenate(rows) if rows else np.empty(0, np.int32)
-        self._vocabulary = vocabulary
-        self._rarity = np.array([lexical.rarity(term) for term in vocabulary], np.float32)
+    def __init__(self, indptr: NDArray[np.int64], terms: NDArray[np.int32], lexical: LexicalIndex) -> None:
+        self._indptr = indptr
+        self._terms = terms
+        self._lexical = lexical
 
     def shares(self, question: str, rows: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the share of each passage's title that stands in the question, its words by their rarity.
@@ -61,14 +70,11 @@ class TitleIndex:
         ndarray
             (n,) float32 in [0, 1]; 0 where there is no title.
         """
-        asked = np.zeros(self._rarity.shape[0], np.float32)
-        known = [self._vocabulary[term] for term in lexical_tokens(question) if term in self._vocabulary]
-        if not known:
-            return np.zeros(rows.shape[0], np.float32)
-        asked[known] = self._rarity[known]
+        asked = self._lexical.numbers(lexical_tokens(question))
         positions, owner = gather_rows(self._indptr, rows, 0)
         terms = self._terms[positions]
-        held = np.bincount(owner, asked[terms], rows.shape[0])
-        whole = np.bincount(owner, self._rarity[terms], rows.shape[0])
+        rarity = self._lexical.rarities[terms]
+        whole = np.bincount(owner, rarity, rows.shape[0])
+        held = np.bincount(owner, np.where(np.isin(terms, asked), rarity, 0.0), rows.shape[0])
         shares: NDArray[np.float32] = (held / np.maximum(whole, 1e-9)).astype(np.float32)
         return shares
