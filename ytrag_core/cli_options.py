@@ -17,6 +17,7 @@ __all__ = [
     "Extractor",
     "FolderArgument",
     "JsonOption",
+    "KbOption",
     "Mode",
     "PathsArgument",
     "PrecisionChoice",
@@ -107,6 +108,7 @@ TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passag
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 
 
 def comma_names(text: str | None, option: str) -> list[str] | None:

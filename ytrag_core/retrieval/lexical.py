@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import bm25s
@@ -121,6 +122,19 @@ class LexicalIndex:
         indptr, indices = self._model.scores["indptr"], self._model.scores["indices"]
         rows: NDArray[np.int32] = indices[indptr[position] : indptr[position + 1]].astype(np.int32)
         return rows
+
+    def numbers(self, terms: Sequence[str]) -> NDArray[np.int32]:
+        """Return the numbers of those terms that any text holds, int32, in their order."""
+        vocabulary = {} if self._model is None else self._model.vocab_dict
+        return np.array([vocabulary[term] for term in terms if term in vocabulary], np.int32)
+
+    @cached_property
+    def rarities(self) -> NDArray[np.float32]:
+        """(n_terms,) float32: the rarity of each term by its number."""
+        if self._model is None:
+            return np.empty(0, np.float32)
+        n_holding = np.diff(self._model.scores["indptr"])
+        return np.log1p((self.n_documents - n_holding + 0.5) / (n_holding + 0.5)).astype(np.float32)
 
     def term_weights(self) -> NDArray[np.float32]:
         """Return (n_documents,) float32, the sum of the rarities of the terms of each text."""
