@@ -35,9 +35,14 @@ STOREYS = (
 )
 # Modules that are the command line together.
 COMMAND_LINE = {
+    "agent_view",
     "cli",
+    "cli_explain",
+    "cli_filters",
+    "cli_agent",
     "cli_models",
     "cli_options",
+    "cli_retrieve",
     "cli_schema",
     "cli_schema_review",
     "console",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ytrag_core.cli_agent import ask, chat, trace_app
+from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
@@ -16,17 +18,15 @@ from ytrag_core.cli_options import (
     Extractor,
     FolderArgument,
     JsonOption,
-    Mode,
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
-    QuestionArgument,
     ReuseOption,
     SchemaOption,
-    TopKOption,
     comma_depths,
     comma_names,
 )
+from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
 from ytrag_core.console import (
     ErrorBoundary,
@@ -36,7 +36,7 @@ from ytrag_core.console import (
     progress_bars,
     stdout_console,
 )
-from ytrag_core.environment import encoder_place, language_model, load_encoder, open_base
+from ytrag_core.environment import encoder_place, load_encoder, open_base
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ eval_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
+app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
+app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
+app.add_typer(trace_app, name="trace")
+app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" --kb kb --mode reject')(ask)
+app.command(epilog="Example: ytrag chat --kb kb")(chat)
 app.add_typer(schema_app, name="schema")
 
 BuildFormat = Literal["documents", "openie", "edges"]
@@ -248,53 +253,6 @@ def reembed(
             reuse_vectors=reuse_vectors,
         )
     _show_build(report, kb, as_json=as_json)
-
-
-@app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
-def retrieve(
-    question: QuestionArgument,
-    kb: KbOption,
-    top_k: TopKOption = 20,
-    routes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the paths, facts, passages and communities that bear on a question."""
-    from ytrag_core.rendering import show_evidence
-
-    chosen = comma_names(routes, "--routes")
-    evidence = open_base(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
-    if as_json:
-        emit_json(evidence.to_json())
-    else:
-        show_evidence(stdout_console(), evidence)
-
-
-@app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
-def ask(
-    question: QuestionArgument,
-    kb: KbOption,
-    mode: Annotated[
-        Mode, typer.Option(help="open: the model may add what it knows; reject: evidence or a refusal.")
-    ] = Mode.OPEN,
-    top_k: TopKOption = 20,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer a question with cited evidence.
-
-    A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
-    YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
-    """
-    from ytrag_core.rendering import show_answer
-
-    llm = language_model()
-    answer = open_base(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
-    if as_json:
-        emit_json(answer.to_json())
-    else:
-        show_answer(stdout_console(), answer)
 
 
 @eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")

@@ -31,10 +31,12 @@ __all__ = [
 
 
 class Mode(StrEnum):
-    """What to do where the evidence does not suffice."""
+    """How a question is answered, and what is done where the evidence does not suffice."""
 
     OPEN = "open"
     REJECT = "reject"
+    NO_AGENT = "no-agent"
+    EVIDENCE = "evidence"
 
 
 class Extractor(StrEnum):

@@ -21,6 +21,7 @@ from ytrag_core.pipeline.vectors import (
     triple_sentences,
 )
 from ytrag_core.retrieval import layout
+from ytrag_core.retrieval.columns import column_arrays, parse_metadata
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.names import name_arrays
@@ -350,6 +351,8 @@ def _write_text_indices(
 
 def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree) -> None:
     graph = content.graph
+    metadata = (text.as_py() for text in content.documents["metadata"])
+    write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
     entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
     is_leaf = np.zeros(tree.n_communities, bool)
     is_leaf[tree.leaf] = True
