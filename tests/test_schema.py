@@ -95,6 +95,23 @@ def test_aliases_find_their_type() -> None:
     assert parse_schema(schema.model_dump_json(), name="x", where="x") == schema
 
 
+def test_advice_says_what_could_be_better() -> None:
+    told = advice(
+        parsed(
+            {
+                "language": "en",
+                "entity_types": [{"name": "person", "description": "Someone."}, {"name": "place"}],
+                "relation_types": [
+                    {"name": "knows", "description": "Is with.", "head": ["person"], "tail": ["person"]}
+                ],
+                "attribute_types": [{"name": "age", "description": "Years.", "aliases": ["Knows"]}],
+            }
+        )
+    )
+    assert [text.partition(" ")[0] for text in told] == ["1", "no", "knows"]
+    assert "no relation reaches place" in told[1]
+
+
 def test_lists_that_came_later_leave_old_versions_as_they_were() -> None:
     assert load_schema("general_zh").version == "3b85ed81e6ea"
     assert parsed(SMALL).model_dump(mode="json")["entity_types"][1] == {"name": "place", "description": ""}
