@@ -223,7 +223,7 @@ def test_a_dumped_schema_loads_again() -> None:
         ({"Nodes": ["person"], "Edges": []}, "the key 'Edges'"),
     ],
 )
-def test_a_malformed_schema_is_refused_with_its_reason(fields: object, complaint: str) -> None:
+def test_a_malformed_schema_is_refused_with_its_reason(fields: Any, complaint: str) -> None:
     with pytest.raises(SchemaError, match=complaint):
         parsed(fields)
     # What names refer to, and that they stand once, is beyond a JSON Schema.

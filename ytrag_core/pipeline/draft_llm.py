@@ -117,7 +117,9 @@ def draft_with_llm(
             f"no reply could be made a schema of: {reason}; try another model, or draft without one"
         )
     judge = type_judge(encoder)
-    found = {kind: group_found(types, judge, None) for kind, types in _found(replies).items()}
+    found: dict[TypeKind, list[Found]] = {
+        kind: group_found(types, judge, None) for kind, types in _found(replies).items()
+    }
     if len(replies) > 1:
         listing = _listing(found)
         system = models.prompt("schema_merge", sample.language).format(**limits)

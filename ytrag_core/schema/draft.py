@@ -148,7 +148,9 @@ def draft_schema(
     least
         How often a type must have been seen; the most frequent entity type is taken anyway.
     """
-    chosen = {kind: _chosen(kind, found.get(kind, ()), most[kind], least) for kind in most}
+    chosen: dict[TypeKind, list[Found]] = {
+        kind: _chosen(kind, found.get(kind, ()), most[kind], least) for kind in most
+    }
     entities = chosen["entity"]
     known = {type_key(one.name): one.name for one in entities}
     schema = GraphSchema(
