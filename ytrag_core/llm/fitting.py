@@ -160,10 +160,13 @@ def _fit_model(value: Any, wanted: type[BaseModel]) -> Any:
         value = _model_of_list(value, wanted, known)
     if not isinstance(value, dict):
         return value
-    named: dict[str, Any] = {known.get(_plain(key), key): item for key, item in value.items()}
+    named: dict[str, Any] = {}
+    for key, item in value.items():
+        named[known.get(_plain(key)) or key] = item
     if len(named) == 1 and not named.keys() & set(known.values()):
         (inside,) = named.values()
-        if isinstance(inside, dict | list):
+        records = isinstance(inside, list) and any(isinstance(item, dict) for item in inside)
+        if records or isinstance(inside, dict):
             return _fit_model(inside, wanted)
     fields = {known[_plain(name)]: field for name, field in wanted.model_fields.items()}
     fitted = {}
