@@ -36,6 +36,7 @@ STOREYS = (
 # Modules that are the command line together.
 COMMAND_LINE = {
     "cli",
+    "cli_entities",
     "cli_models",
     "cli_options",
     "console",

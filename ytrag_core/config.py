@@ -82,6 +82,12 @@ class BuildSettings(BaseModel):
     sentence_triples : int
         Up to this many triples each is encoded as a sentence, which retrieves better; above, a triple is
         scored from the vectors of its parts.
+    resolve : {"exact", "aliases", "similar"}
+        Which names of extracted entities are one: those of one key (case, marks and spaces aside); also those
+        of which the text says so, while homonyms of types that exclude each other are told apart; also
+        variants of one name. A graph of `import edges` is never resolved: its ids are the identity.
+    resolve_names : int
+        Graphs with more names than this are resolved without their vectors as evidence.
     alias_neighbours : int
         Most similar names looked at for each name when alias edges are drawn.
     alias_names : int
@@ -93,6 +99,8 @@ class BuildSettings(BaseModel):
     tree: TreeSettings = TreeSettings()
     max_tokens: int = Field(default=240, ge=16, le=254)
     sentence_triples: int = Field(default=300_000, ge=0)
+    resolve: Literal["exact", "aliases", "similar"] = "similar"
+    resolve_names: int = Field(default=300_000, ge=0)
     alias_neighbours: int = Field(default=20, ge=0)
     alias_names: int = Field(default=300_000, ge=0)
 

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from ytrag_core.extraction.recorded import RecordedSource
+    from ytrag_core.graph.resolution import Resolver
     from ytrag_core.pipeline.report import StageRecorder
     from ytrag_core.schema.model import GraphSchema
     from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
@@ -206,6 +209,7 @@ def stored_content(
     problems: Sequence[Problem],
     schema: GraphSchema | None,
     recorder: StageRecorder,
+    resolver: Callable[[NDArray[np.int32]], Resolver],
 ) -> Content:
     """Return everything the knowledge base now holds, in canonical order."""
     meta = writer.meta
@@ -218,7 +222,8 @@ def stored_content(
             )
         documents = list(meta.documents())
         row_of_document = {document.id: position for position, document in enumerate(documents)}
-        counts = np.bincount([row_of_document[row.document_id] for row in rows], minlength=len(documents))
+        document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
+        counts = np.bincount(document_rows, minlength=len(documents))
         extractions = (
             extraction
             for batch in _batches(rows)
@@ -229,6 +234,7 @@ def stored_content(
             extractions,
             {row.id: position for position, row in enumerate(rows)},
             is_attribute=lambda relation: schema is not None and schema.attribute_type(relation) is not None,
+            resolver=resolver(document_rows),
         )
         stage.items = graph.n_triples
     document_table = pa.table(
@@ -244,7 +250,6 @@ def stored_content(
         ],
         schema=DOCUMENTS,
     )
-    document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
     chunk_table = pa.table(
         [
             [row.id for row in rows],

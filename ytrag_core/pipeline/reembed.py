@@ -14,10 +14,14 @@ from ytrag_core.graph.tables import (
     CHUNKS,
     DOCUMENTS,
     ENTITIES,
+    MERGES,
     RELATIONS,
+    RESTATED,
+    SENSES,
     TRIPLES,
     Csr,
     GraphTables,
+    Merged,
     Provenance,
 )
 from ytrag_core.pipeline.build import Content, build_snapshot
@@ -35,9 +39,10 @@ if TYPE_CHECKING:
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.report import BuildReport, StageRecorder
 
-__all__ = ["reembed"]
+__all__ = ["reembed", "settings_of"]
 
 _TABLES = ("documents", "chunks", "entities", "attributes", "relations", "triples")
+_RECORDED = {"merges": MERGES, "restated": RESTATED, "senses": SENSES}
 _COUNTED = ("entities", "attributes", "triples", "chunks", "communities")
 
 
@@ -79,11 +84,12 @@ def reembed(
         if live is None:
             raise SnapshotError(f"{root} has no finished snapshot to encode again: build one first")
         with recorder.stage("read") as stage:
-            live.check_sums([layout.GRAPH, *(f"{name}.parquet" for name in _TABLES)])
+            read = [layout.GRAPH, *(f"{name}.parquet" for name in (*_TABLES, *_RECORDED))]
+            live.check_sums([path for path in read if path in live.manifest.files])
             content = _content(live)
             stage.items = content.graph.n_triples
         cache = VectorCache(writer, encoder, reuse_vectors, change_encoder=True)
-        return build_snapshot(writer, content, encoder, settings or _settings(live), recorder, cache)
+        return build_snapshot(writer, content, encoder, settings or settings_of(live), recorder, cache)
 
 
 def _content(snapshot: Snapshot) -> Content:
@@ -123,7 +129,15 @@ def _graph(snapshot: Snapshot) -> GraphTables:
         into=_csr(arrays, "in"),
         triple_chunks=Provenance(arrays["triple_chunks_indptr"], arrays["triple_chunks"]),
         node_chunks=Provenance(arrays["node_chunks_indptr"], arrays["node_chunks"]),
+        merged=_merged(snapshot),
     )
+
+
+def _merged(snapshot: Snapshot) -> Merged | None:
+    if "merges.parquet" not in snapshot.manifest.files:
+        return None
+    tables = (snapshot.table(name, schema.names).cast(schema) for name, schema in _RECORDED.items())
+    return Merged(*tables)
 
 
 def _column(table: Any, name: str) -> NDArray[Any]:
@@ -135,7 +149,7 @@ def _csr(arrays: dict[str, NDArray[Any]], side: str) -> Csr:
     return Csr(*(arrays[f"{side}_{part}"] for part in ("indptr", "indices", "relation", "triple")))
 
 
-def _settings(snapshot: Snapshot) -> BuildSettings:
+def settings_of(snapshot: Snapshot) -> BuildSettings:
     """Return the settings that a snapshot was built with; those that this version does not know are left."""
     known = {
         name: value

@@ -21,9 +21,13 @@ from ytrag_core.pipeline.records import (
     store_recorded,
     stored_content,
 )
+from ytrag_core.pipeline.reembed import settings_of
+from ytrag_core.pipeline.resolving import make_resolver
 from ytrag_core.pipeline.vector_cache import VectorCache
+from ytrag_core.pipeline.vectors import TextEncoder
 from ytrag_core.schema.load import load_schema
 from ytrag_core.schema.model import GraphSchema
+from ytrag_core.storage.layout import live_name
 from ytrag_core.storage.snapshot import SnapshotWriter
 
 if TYPE_CHECKING:
@@ -33,8 +37,9 @@ if TYPE_CHECKING:
     from ytrag_core.config import BuildSettings
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.report import BuildReport, RunningStage, StageRecorder
+    from ytrag_core.storage.entity_rules import EntityRule
 
-__all__ = ["build_from_documents", "build_from_edges", "build_from_openie"]
+__all__ = ["build_from_documents", "build_from_edges", "build_from_openie", "rebuild_documents"]
 
 _DEFAULT_SCHEMA = "general"
 _LONG_TEXT = 2_000_000
@@ -81,8 +86,10 @@ def build_from_documents(
             )
         with recorder.stage("extract") as stage:
             stage.items = extract_missing(writer.meta, recorder)
-        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder)
-        return build_snapshot(writer, content, encoder, settings, recorder, cache)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
+        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder, resolver)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
 
 
 def build_from_openie(
@@ -109,8 +116,49 @@ def build_from_openie(
         graph_schema = _schema(writer, schema, replace=schema is not None)
         with recorder.stage("read") as stage:
             stage.items, problems = _store_openie(writer, folder)
-        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder)
-        return build_snapshot(writer, content, encoder, settings, recorder, cache)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
+        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder, resolver)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
+
+
+def rebuild_documents(
+    root: Path, encoder: Encoder, recorder: StageRecorder, rules: Sequence[EntityRule]
+) -> BuildReport:
+    """Build the next snapshot of the documents that are stored, by the settings of the live one.
+
+    Nothing is read or extracted again.
+
+    Parameters
+    ----------
+    root
+        The knowledge base's directory.
+    encoder
+        That of the knowledge base.
+    recorder
+        Times the stages.
+    rules
+        What was decided about entities now; it holds from this build on.
+
+    Raises
+    ------
+    SnapshotError
+        There is no knowledge base, or it is damaged or cannot be written.
+    ConfigError
+        It holds an imported graph, or is of another encoder.
+    """
+    live_name(root)
+    with SnapshotWriter(root) as writer:
+        if writer.previous is None:
+            raise SnapshotError(f"{root} has no finished snapshot to build again: build one first")
+        _refuse_other(writer, "documents")
+        settings = settings_of(writer.previous)
+        cache = VectorCache(writer, encoder)
+        graph_schema = _schema(writer, None, replace=False)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder, rules)
+        content = stored_content(writer, [], "documents", [], graph_schema, recorder, resolver)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
 
 
 def _store_openie(writer: SnapshotWriter, folder: Path) -> tuple[int, list[Problem]]:
