@@ -10,6 +10,9 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.local_model import LocalModel
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.knowledge_base import KnowledgeBase
 
@@ -46,3 +49,15 @@ def sample_kb(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Kno
     root = tmp_path_factory.mktemp("sample") / "kb"
     KnowledgeBase.build(root, [sample_folder()], format="openie", encoder=encoder)
     return KnowledgeBase.open(root, encoder=encoder)
+
+
+@pytest.fixture(scope="session")
+def local_llm() -> Iterator[LocalModel]:
+    """Return a small language model behind a real server, or skip (`tests.local_model`)."""
+    from tests.local_model import running, why_not
+
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    with running() as served:
+        yield served

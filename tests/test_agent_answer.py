@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,16 +10,16 @@ from tests.chat_endpoint import chat, endpoint
 from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
 from ytrag_core.agent.context import build_context, estimate_tokens
 from ytrag_core.agent.highlight import highlights
-from ytrag_core.agent.language import question_language
 from ytrag_core.agent.linking import linking_path
 from ytrag_core.config import LLMSettings
 from ytrag_core.errors import ConfigError, LLMError
 from ytrag_core.llm.chat import Completion, Message
+from ytrag_core.llm.language import question_language
 from ytrag_core.llm.openai_model import OpenAIModel
 from ytrag_core.retrieval.model import ChunkHit, Evidence, PathHit, TripleHit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 QUESTION = "Who was the first president of Damerjog's country?"
 COUNTRY = TripleHit("Damerjog", "located in", "Djibouti", 0.9, ("p1",))
@@ -62,7 +62,9 @@ class Scripted:
     text: str
     heard: list[Message] = field(default_factory=list)
 
-    def complete(self, messages: Sequence[Message], *, max_tokens: int) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
         self.heard = list(messages)
         return Completion(self.text, 100, 10)
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ytrag_core.agent.citations import resolve_citations
-from ytrag_core.agent.language import prompt
 from ytrag_core.agent.paths import chain, fact_line, path_line
+from ytrag_core.llm.prompts import prompt
 from ytrag_core.retrieval.model import TripleHit
 
 IDS = ("a", "b", "c")

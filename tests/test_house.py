@@ -37,13 +37,19 @@ STOREYS = (
 COMMAND_LINE = {
     "cli",
     "cli_entities",
+    "cli_explain",
+    "cli_filters",
     "cli_models",
     "cli_options",
+    "cli_retrieve",
+    "cli_schema",
+    "cli_schema_review",
     "console",
     "demo",
     "environment",
     "rendering",
     "reports",
+    "schema_rendering",
     "__main__",
 }
 STOREY_OF = {room: storey for storey, rooms in enumerate(STOREYS) for room in rooms}

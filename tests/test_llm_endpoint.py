@@ -34,7 +34,7 @@ def ask(served: Endpoint, **options: float) -> Completion:
 
 def test_asks_and_reads_a_completion() -> None:
     with endpoint(chat("好的 [1]")) as served:
-        assert ask(served) == Completion("好的 [1]", 120, 8)
+        assert ask(served) == Completion("好的 [1]", 120, 8, "stop")
     assert served.requests == [
         {
             "path": "/v1/chat/completions",
@@ -130,7 +130,7 @@ def test_options_that_a_model_refuses_are_put_differently() -> None:
 def test_content_parts_and_missing_usage() -> None:
     parts = [{"type": "text", "text": "A"}, {"type": "image"}, {"type": "text", "text": "da"}]
     with endpoint(chat(parts, usage=None)) as served:
-        assert ask(served) == Completion("Ada", 0, 0)
+        assert ask(served) == Completion("Ada", 0, 0, "stop")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ytrag_core.cli_entities import entities_app
+from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
+    Evolution,
+    EvolveOption,
     Extractor,
     FolderArgument,
     JsonOption,
@@ -23,7 +26,11 @@ from ytrag_core.cli_options import (
     ReuseOption,
     SchemaOption,
     TopKOption,
+    comma_depths,
+    comma_names,
 )
+from ytrag_core.cli_retrieve import EXAMPLE, retrieve
+from ytrag_core.cli_schema import schema_app
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
@@ -36,6 +43,7 @@ from ytrag_core.environment import encoder_place, language_model, load_encoder, 
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ytrag_core.config import BuildSettings
     from ytrag_core.evaluation.datasets import Question
     from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.pipeline.report import BuildReport
@@ -66,6 +74,9 @@ app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
 app.add_typer(entities_app, name="entities")
+app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
+app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
+app.add_typer(schema_app, name="schema")
 
 BuildFormat = Literal["documents", "openie", "edges"]
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
@@ -123,6 +134,7 @@ def index(
     extractor: Annotated[
         Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
     ] = Extractor.AUTO,
+    evolve: EvolveOption = Evolution.REVIEW,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -138,7 +150,15 @@ def index(
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"
         )
-    _build("documents", paths, kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+    from ytrag_core.config import BuildSettings, EvolutionSettings
+
+    settings = BuildSettings(evolution=EvolutionSettings(mode=evolve.value))
+    _build(
+        *("documents", paths, kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        schema=schema,
+        settings=settings,
+    )
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
@@ -180,6 +200,7 @@ def _build(
     as_json: bool,
     schema: str | None = None,
     replace: bool = False,
+    settings: BuildSettings | None = None,
 ) -> None:
     from ytrag_core.knowledge_base import KnowledgeBase
 
@@ -188,6 +209,7 @@ def _build(
             kb,
             sources,
             format=kind,
+            settings=settings,
             encoder=encoder,
             precision=precision.value,
             encoder_place=encoder_place(),
@@ -232,28 +254,6 @@ def reembed(
             reuse_vectors=reuse_vectors,
         )
     _show_build(report, kb, as_json=as_json)
-
-
-@app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
-def retrieve(
-    question: QuestionArgument,
-    kb: KbOption,
-    top_k: TopKOption = 20,
-    routes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the paths, facts, passages and communities that bear on a question."""
-    from ytrag_core.rendering import show_evidence
-
-    chosen = _names(routes, "--routes")
-    evidence = open_base(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
-    if as_json:
-        emit_json(evidence.to_json())
-    else:
-        show_evidence(stdout_console(), evidence)
 
 
 @app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
@@ -302,8 +302,8 @@ def eval_retrieval(
     """
     from ytrag_core.evaluation.datasets import read_question_file
 
-    depths = _depths(top_k)
-    peers = _names(baselines, "--baselines") or []
+    depths = comma_depths(top_k)
+    peers = comma_names(baselines, "--baselines") or []
     asked, problems = read_question_file(questions)
     for problem in problems:
         note(f"{problem.source}: {problem.reason}; it is not asked")
@@ -381,19 +381,3 @@ def _clean(question: str) -> str:
     from ytrag_core.documents.text import clean_text
 
     return clean_text(question)
-
-
-def _names(text: str | None, option: str) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
-    return list(dict.fromkeys(names))
-
-
-def _depths(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
-        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
-    return [int(part) for part in parts]

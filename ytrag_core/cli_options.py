@@ -8,8 +8,12 @@ from typing import Annotated
 
 import typer
 
+from ytrag_core.errors import ConfigError
+
 __all__ = [
     "EncoderOption",
+    "Evolution",
+    "EvolveOption",
     "Extractor",
     "FolderArgument",
     "JsonOption",
@@ -21,6 +25,8 @@ __all__ = [
     "ReuseOption",
     "SchemaOption",
     "TopKOption",
+    "comma_depths",
+    "comma_names",
 ]
 
 
@@ -37,6 +43,14 @@ class Extractor(StrEnum):
     AUTO = "auto"
     LLM = "llm"
     OFFLINE = "offline"
+
+
+class Evolution(StrEnum):
+    """What happens to types that passages propose and the schema lacks."""
+
+    OFF = "off"
+    REVIEW = "review"
+    AUTO = "auto"
 
 
 class PrecisionChoice(StrEnum):
@@ -70,12 +84,20 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
+EvolveOption = Annotated[
+    Evolution,
+    typer.Option(
+        "--evolve",
+        help="Types that the schema lacks: not proposed, kept for `ytrag schema proposals`, or let in "
+        "where enough speaks for them.",
+    ),
+]
 SchemaOption = Annotated[
     str | None,
     typer.Option(
         "--schema",
         metavar="NAME|FILE",
-        help="Graph schema: general, general_zh or a JSON file.",
+        help="Graph schema: a name of `ytrag schema list`, or a JSON file.",
         show_default=False,
     ),
 ]
@@ -83,3 +105,21 @@ TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passag
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+
+
+def comma_names(text: str | None, option: str) -> list[str] | None:
+    """Return the names in an option with commas between them, None where it is not given."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
+    return list(dict.fromkeys(names))
+
+
+def comma_depths(text: str) -> list[int]:
+    """Return the depths in --top-k with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
+        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
+    return [int(part) for part in parts]

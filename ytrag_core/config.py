@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 __all__ = [
     "ROUTES",
     "BuildSettings",
+    "EvolutionSettings",
     "LLMSettings",
     "RetrievalSettings",
     "TreeSettings",
@@ -71,6 +72,33 @@ class TreeSettings(BaseModel):
     resolution: float = Field(default=10.0, gt=0.0)
 
 
+class EvolutionSettings(BaseModel):
+    """When a proposed type enters the graph schema of a knowledge base.
+
+    Attributes
+    ----------
+    mode : {"off", "review", "auto"}
+        `off`: nothing is proposed; `review`: proposals are kept until someone accepts or rejects them;
+        `auto`: what passes the thresholds below enters at the end of a build's extraction.
+    min_confidence : float
+        Least mean confidence of the passages that propose it.
+    min_chunks : int
+        Least number of passages that propose it.
+    min_documents : int
+        Least number of documents that these are of; all, where the knowledge base holds fewer.
+    similarity : float or None
+        Cosine of two names from which they may be one type; by default the encoder's `alias_similarity`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: Literal["off", "review", "auto"] = "review"
+    min_confidence: float = Field(default=0.7, ge=0.0, le=1.0)
+    min_chunks: int = Field(default=3, ge=1)
+    min_documents: int = Field(default=2, ge=1)
+    similarity: float | None = Field(default=None, ge=0.0, le=1.0)
+
+
 class BuildSettings(BaseModel):
     """How a snapshot is built.
 
@@ -92,6 +120,8 @@ class BuildSettings(BaseModel):
         Most similar names looked at for each name when alias edges are drawn.
     alias_names : int
         Graphs with more names than this get no alias edges.
+    evolution : EvolutionSettings
+        When a proposed type enters the graph schema.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -103,6 +133,7 @@ class BuildSettings(BaseModel):
     resolve_names: int = Field(default=300_000, ge=0)
     alias_neighbours: int = Field(default=20, ge=0)
     alias_names: int = Field(default=300_000, ge=0)
+    evolution: EvolutionSettings = EvolutionSettings()
 
 
 class RetrievalSettings(BaseModel):
@@ -139,6 +170,12 @@ class RetrievalSettings(BaseModel):
         The same for the question without its names: what it asks about them.
     path_weight : float
         What the passages behind the best path count.
+    type_weight : float
+        What a passage counts that is of the types which a soft filter names.
+    n_reranked : int
+        Best passages that a reranker reads, where there is one.
+    rerank_weight : float
+        What its score counts beside the fused one; 1 replaces it.
     beam : int
         Paths kept at each step of path search.
     max_hops : int
@@ -162,6 +199,9 @@ class RetrievalSettings(BaseModel):
     question_weight: float = Field(default=0.2, ge=0.0)
     residual_weight: float = Field(default=0.3, ge=0.0)
     path_weight: float = Field(default=2.0, ge=0.0)
+    type_weight: float = Field(default=1.0, ge=0.0)
+    n_reranked: int = Field(default=50, ge=1)
+    rerank_weight: float = Field(default=0.5, ge=0.0, le=1.0)
     beam: int = Field(default=32, ge=1)
     max_hops: int = Field(default=3, ge=1, le=5)
     row_limit: int = Field(default=64, ge=1)

@@ -14,6 +14,7 @@ __all__ = [
     "LockedError",
     "ModelError",
     "QueryError",
+    "ReplyError",
     "SchemaError",
     "SnapshotError",
     "WriteError",
@@ -67,3 +68,18 @@ class EncoderSettingsError(ModelError, ConfigError):
 
 class LLMError(YtragError, RuntimeError):
     """A language-model endpoint failed or answered with something unusable."""
+
+
+class ReplyError(LLMError):
+    """A language model replied, but with nothing that can be used.
+
+    Attributes
+    ----------
+    prompt_tokens, completion_tokens
+        What the reply cost all the same; 0 where the endpoint does not say.
+    """
+
+    def __init__(self, message: str, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        super().__init__(message)
+        self.prompt_tokens = prompt_tokens
+        self.completion_tokens = completion_tokens

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
 from ytrag_core.config import BuildSettings, RetrievalSettings
-from ytrag_core.embedding.choice import load_encoder
-from ytrag_core.embedding.encoder import Encoder
+from ytrag_core.embedding.choice import load_encoder, loaded_encoder
 from ytrag_core.errors import ConfigError, ModelError, QueryError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
@@ -21,8 +20,11 @@ if TYPE_CHECKING:
 
     from ytrag_core.agent.model import Answer
     from ytrag_core.embedding.choice import WantedPrecision
+    from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.llm.chat import LanguageModel
+    from ytrag_core.retrieval.explain import Explanation
     from ytrag_core.retrieval.model import Evidence
+    from ytrag_core.retrieval.options import Filters
 
 __all__ = ["KnowledgeBase"]
 
@@ -181,7 +183,7 @@ class KnowledgeBase:
         borrowed = None if reuse_vectors is None else Path(reuse_vectors)
         if format == "edges" and schema is not None:
             raise ConfigError("a graph schema arrived; edges takes none, its relations are given")
-        loaded = _loaded(encoder, precision, root, encoder_place, progress)
+        loaded = loaded_encoder(encoder, precision, root, encoder_place, progress)
         if format == "openie":
             report = build_from_openie(root, paths[0], loaded, settings, recorder, schema, borrowed)
         elif format == "edges":
@@ -244,11 +246,18 @@ class KnowledgeBase:
         root = Path(path)
         borrowed = None if reuse_vectors is None else Path(reuse_vectors)
         Snapshot.open(root, verify="size")
-        loaded = _loaded(encoder, precision, root, encoder_place, progress)
+        loaded = loaded_encoder(encoder, precision, root, encoder_place, progress)
         report = reembed(root, loaded, settings, StageRecorder(progress), borrowed)
         return _with_notes(report, root, loaded, propose=False)
 
-    def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
+    def retrieve(
+        self,
+        question: str,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
+    ) -> Evidence:
         """Return the evidence for a question: triples, passages, communities and paths.
 
         Parameters
@@ -259,16 +268,51 @@ class KnowledgeBase:
             Most passages and most triples.
         routes
             Subset of `ytrag_core.config.ROUTES`; all by default.
+        **filters
+            `types`, `where` and `reranker`: see `ytrag_core.retrieval.options.Filters`.
 
         Raises
         ------
         QueryError
-            The question is empty, `top_k` is below 1 or a route is unknown.
+            The question is empty, `top_k` is below 1, a route is unknown, or a condition cannot be read or is
+            on a field that there is not.
         """
-        return self._retriever.retrieve(question, top_k=top_k, routes=routes)
+        return self._retriever.retrieve(question, top_k=top_k, routes=routes, **filters)
+
+    def explain(
+        self,
+        question: str,
+        chunk_id: str | None = None,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
+    ) -> Explanation:
+        """Return why each passage of the evidence is there, or why one passage is, or is not.
+
+        Parameters
+        ----------
+        question
+            The question.
+        chunk_id
+            The passage to explain; the `top_k` best by default.
+        top_k, routes, **filters
+            As for `retrieve`.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`, or there is no such passage.
+        """
+        return self._retriever.explain(question, chunk_id, top_k=top_k, routes=routes, **filters)
 
     def retrieve_many(
-        self, questions: Sequence[str], *, top_k: int = 20, routes: Sequence[str] | None = None
+        self,
+        questions: Sequence[str],
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
@@ -276,7 +320,7 @@ class KnowledgeBase:
         ----------
         questions
             The questions; they are encoded together and answered side by side, one a core.
-        top_k, routes
+        top_k, routes, **filters
             As for `retrieve`.
 
         Raises
@@ -284,7 +328,7 @@ class KnowledgeBase:
         QueryError
             As for `retrieve`; the message says which question it is.
         """
-        return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes)
+        return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes, **filters)
 
     def ask(
         self,
@@ -338,29 +382,6 @@ class KnowledgeBase:
             "bytes": self.view.snapshot.bytes_on_disk(),
             "sources": list(manifest.sources),
         }
-
-
-def _loaded(
-    encoder: Encoder | str | Path | None,
-    precision: WantedPrecision,
-    root: Path,
-    place: Path | None,
-    progress: Progress,
-) -> Encoder:
-    """Return the encoder of a build."""
-    if not isinstance(encoder, Encoder):
-        return load_encoder(
-            encoder,
-            precision,
-            kb=root,
-            place=place,
-            progress=lambda done, total: progress("prepare encoder", done, total),
-        )
-    if precision not in ("auto", encoder.precision):
-        raise ConfigError(
-            f"an encoder loaded as {encoder.precision} arrived, and precision={precision!r}: load it as that"
-        )
-    return encoder
 
 
 def _with_notes(report: BuildReport, root: Path, encoder: Encoder, *, propose: bool) -> BuildReport:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ytrag_core.agent.highlight import highlights
-from ytrag_core.agent.language import phrase, question_language
+from ytrag_core.agent.language import phrase
 from ytrag_core.agent.linking import linking_path
 from ytrag_core.agent.paths import chain, fact_line, node_name
 from ytrag_core.console import printable
+from ytrag_core.llm.language import question_language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,6 +57,8 @@ def say(console: Console, text: str | Text, *, indent: int = 0, style: str = "")
 def show_evidence(console: Console, evidence: Evidence) -> None:
     """Print what a retrieval found: paths, facts, passages, communities and the time it took."""
     console.print(Text(printable(evidence.question), style="bold cyan"))
+    for told in evidence.notes:
+        say(console, told, indent=INDENT, style="yellow")
     if evidence.paths:
         heading(console, "Paths")
         for path in evidence.paths[:_N_PATHS]:

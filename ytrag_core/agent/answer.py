@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Literal
 from ytrag_core.agent.citations import resolve_citations
 from ytrag_core.agent.context import build_context
 from ytrag_core.agent.highlight import highlights
-from ytrag_core.agent.language import Language, phrase, prompt, question_language
+from ytrag_core.agent.language import phrase
 from ytrag_core.agent.linking import linking_path
-from ytrag_core.agent.model import Answer, Step, Usage
+from ytrag_core.agent.model import Answer, Step
 from ytrag_core.agent.paths import fact_line, path_line
 from ytrag_core.errors import ConfigError, LLMError
 from ytrag_core.llm.chat import Message, strip_reasoning
+from ytrag_core.llm.language import question_language
+from ytrag_core.llm.prompts import prompt
+from ytrag_core.llm.usage import Usage
 
 if TYPE_CHECKING:
     from ytrag_core.agent.context import Context
     from ytrag_core.llm.chat import LanguageModel
+    from ytrag_core.llm.language import Language
     from ytrag_core.retrieval.model import Evidence
 
 __all__ = ["Mode", "answer_from_evidence", "answer_with_llm"]
@@ -100,7 +104,7 @@ def answer_with_llm(
     start = time.perf_counter()
     completion = llm.complete(_messages(question, context, mode, language), max_tokens=_MAX_ANSWER_TOKENS)
     llm_ms = (time.perf_counter() - start) * 1e3
-    usage = Usage(1, completion.prompt_tokens, completion.completion_tokens)
+    usage = Usage.of(completion)
     text = _plain(completion.text)
     if not text:
         raise LLMError(

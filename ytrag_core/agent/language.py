@@ -1,17 +1,13 @@
-"""The language to talk in, and the few texts that are said in it."""
+"""The few texts that are said to the asker, in the language that was asked in."""
 
 from __future__ import annotations
 
-import re
-from importlib.resources import files
-from typing import Literal
+from typing import TYPE_CHECKING
 
-__all__ = ["Language", "phrase", "prompt", "question_language"]
+if TYPE_CHECKING:
+    from ytrag_core.llm.language import Language
 
-Language = Literal["en", "zh"]
-
-_CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+__all__ = ["phrase"]
 
 _PHRASES: dict[str, dict[Language, str]] = {
     "path": {"en": "The path that links them", "zh": "把它们连起来的路径"},
@@ -38,18 +34,6 @@ _PHRASES: dict[str, dict[Language, str]] = {
 }
 
 
-def question_language(question: str) -> Language:
-    """Return `zh` when the question has at least as many Chinese characters as Latin words, else `en`."""
-    n_cjk = len(_CJK.findall(question))
-    return "zh" if n_cjk and n_cjk >= len(_WORD.findall(question)) else "en"
-
-
 def phrase(name: str, language: Language) -> str:
     """Return a fixed text; an unknown name is a `KeyError`."""
     return _PHRASES[name][language]
-
-
-def prompt(name: str, language: Language) -> str:
-    """Return the text of `agent/prompts/NAME.LANGUAGE.txt`, without its last line end."""
-    resource = files("ytrag_core.agent.prompts") / f"{name}.{language}.txt"
-    return resource.read_text(encoding="utf-8").removesuffix("\n")

@@ -8,26 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ytrag_core.llm.usage import Usage
     from ytrag_core.retrieval.model import Evidence
 
-__all__ = ["Answer", "Step", "Usage"]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Calls to a language model and the tokens that its endpoint counted; all zero without one."""
-
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        """Return the JSON form."""
-        return {
-            "llm_calls": self.llm_calls,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-        }
+__all__ = ["Answer", "Step"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
-__all__ = ["Completion", "LanguageModel", "Message", "strip_reasoning"]
+__all__ = ["Completion", "LanguageModel", "Message", "StreamingModel", "strip_reasoning"]
 
 _THINK = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _THINK_END = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -25,18 +25,48 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model wrote, and the tokens that its endpoint counted (0 where it does not say)."""
+    """What a model wrote.
+
+    Attributes
+    ----------
+    text
+        The reply.
+    prompt_tokens, completion_tokens
+        What the endpoint counted; 0 where it does not say, and where the reply came from a cache.
+    finish_reason
+        As the endpoint puts it: `stop`, or `length` where the reply was cut at `max_tokens`; may be empty.
+    cached
+        True when the reply was remembered and nothing was sent.
+    estimated
+        True when the tokens are an estimate, because the endpoint does not say.
+    """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    finish_reason: str = ""
+    cached: bool = False
+    estimated: bool = False
 
 
 class LanguageModel(Protocol):
     """Whatever completes a conversation."""
 
-    def complete(self, messages: Sequence[Message], *, max_tokens: int) -> Completion:
-        """Return the next turn, at most `max_tokens` long; raise `LLMError` when there is none."""
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
+        """Return the next turn, at most `max_tokens` long; raise `LLMError` when there is none.
+
+        A model that can is held to `schema`, a JSON Schema of the reply; others ignore it.
+        """
+        ...
+
+
+class StreamingModel(LanguageModel, Protocol):
+    """A language model whose reply can be read while it is written."""
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+        """Yield the next turn piece by piece and return all of it; raise `LLMError` when it breaks off."""
         ...
 
 

@@ -2,100 +2,80 @@
 
 from __future__ import annotations
 
-import re
+import random
+import sys
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
-
-from ytrag_core.errors import LLMError
-from ytrag_core.llm.chat import Completion
+from ytrag_core.errors import LLMError, ReplyError
+from ytrag_core.llm.complaints import Complaints, is_passing, told, wanted_pause
+from ytrag_core.llm.dialect import Call, Dialect
+from ytrag_core.llm.limits import RateLimits
+from ytrag_core.llm.replies import BrokenReplyError, Gathered
+from ytrag_core.llm.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from openai import APIStatusError
 
     from ytrag_core.config import LLMSettings
-    from ytrag_core.llm.chat import Message
+    from ytrag_core.llm.chat import Completion, Message
 
 __all__ = ["OpenAIModel"]
 
-_EXCERPT = 200
-_SECRET = 8
-"""Keys shorter than this are placeholders of local servers (`none`, `ollama`)."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+|\s+")
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-
-
-class _ReplyMessage(BaseModel):
-    content: str = ""
-
-    @field_validator("content", mode="before")
-    @classmethod
-    def _join_parts(cls, content: Any) -> Any:
-        """Accept null, and the list of typed parts that some servers send instead of a string."""
-        if isinstance(content, list):
-            return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
-        return "" if content is None else content
-
-
-class _Choice(BaseModel):
-    message: _ReplyMessage
-    finish_reason: str | None = None
-
-
-class _Tokens(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _count(cls, count: Any) -> int:
-        """Accept anything: a miscounted reply is still a reply."""
-        return count if isinstance(count, int) and count > 0 else 0
-
-
-class _Reply(BaseModel):
-    choices: list[_Choice] = Field(min_length=1)
-    usage: _Tokens = _Tokens()
-
-    @field_validator("usage", mode="before")
-    @classmethod
-    def _known(cls, usage: Any) -> Any:
-        return usage if isinstance(usage, dict) else {}
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 30.0
+_LONGEST_WANTED = 120.0
+_PATIENCE = 10
+"""A reply that trickles in may take this many time-outs in all."""
+_TOKENS_A_TURN = 8
 
 
 class OpenAIModel:
-    """An OpenAI-compatible endpoint; retries and time-outs are the `openai` client's.
+    """An OpenAI-compatible endpoint.
 
     Parameters
     ----------
     settings
         Where it is and what it is called. Nothing is sent before the first `complete`.
+    limits
+        Shared by all models of the endpoint; every try waits for its turn there.
 
     Notes
     -----
     OPENAI_API_KEY, OPENAI_ORG_ID and their kind play no part: a key must not reach an endpoint that it was
-    not meant for.
+    not meant for. What an endpoint refuses (`max_tokens`, a temperature, a schema, the role `system`) is put
+    another way, and remembered. After a lost connection, a time-out, a 429 or a 5xx it is asked again, with
+    growing, random pauses, or when the endpoint says so (Retry-After, for everyone who waits).
     """
 
-    def __init__(self, settings: LLMSettings) -> None:
+    def __init__(self, settings: LLMSettings, *, limits: RateLimits | None = None) -> None:
         import openai
 
         self._settings = settings
-        self._key = settings.api_key.get_secret_value()
+        self._limits = limits or RateLimits()
+        self._complaints = Complaints(settings)
         self._client = openai.OpenAI(
             base_url=settings.base_url,
-            api_key=self._key or "none",
+            api_key=settings.api_key.get_secret_value() or "none",
             timeout=settings.timeout,
-            max_retries=settings.max_retries,
+            max_retries=0,
         )
         self._client.organization = None
         self._client.project = None
-        self._options: dict[str, Any] = {"temperature": 0.0}
-        self._limit = "max_tokens"
+        self._mutex = threading.Lock()
+        self._dialect = Dialect()
 
-    def complete(self, messages: Sequence[Message], *, max_tokens: int) -> Completion:
+    @property
+    def identity(self) -> str:
+        """The model's name and where it is, by which replies are remembered."""
+        return f"{self._settings.model} at {self._complaints.address}"
+
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
         """Return the model's next turn.
 
         Parameters
@@ -104,98 +84,140 @@ class OpenAIModel:
             The conversation so far, oldest first.
         max_tokens
             Upper bound of the reply's length.
+        schema
+            JSON Schema that the reply is held to, as far as the endpoint can.
 
         Raises
         ------
+        ReplyError
+            When the reply is empty.
         LLMError
             When the endpoint cannot be reached, keeps failing, or answers with anything but a chat
             completion. The API key is in no message.
         """
-        import openai
-
-        turns = [{"role": message.role, "content": message.content} for message in messages]
-        try:
-            body = self._request(turns, max_tokens)
-        except openai.APITimeoutError:
-            raise self._error(
-                f"gave no answer within {self._settings.timeout:g} s ({self._tries()}); "
-                "is it overloaded, or the model still loading?"
-            ) from None
-        except openai.APIConnectionError as error:
-            raise self._error(
-                f"cannot be reached ({self._tries()}): {error.__cause__ or error}; "
-                "check YTRAG_LLM_BASE_URL, and that the server runs"
-            ) from None
-        except openai.APIStatusError as error:
-            raise self._error(self._status(error)) from None
-        except openai.OpenAIError as error:
-            raise self._error(f"could not be asked: {error}") from None
-        return self._completion(body)
-
-    def _request(self, turns: list[dict[str, str]], max_tokens: int) -> str:
-        """Return the reply's body; where a model refuses an option, ask again the way it wants it."""
-        import openai
-
+        written = self._ask(Call(messages, max_tokens, schema))
         while True:
-            options = {**self._options, self._limit: max_tokens}
             try:
-                response = self._client.post(
-                    "/chat/completions",
-                    body={"model": self._settings.model, "messages": turns, **options},
-                    cast_to=str,
-                )
-            except openai.BadRequestError as error:
-                complaint = str(error.body or error)
-                if self._limit == "max_tokens" and "max_completion_tokens" in complaint:
-                    self._limit = "max_completion_tokens"
-                elif "temperature" in complaint and self._options:
-                    self._options = {}
-                else:
-                    raise
+                next(written)
+            except StopIteration as stop:
+                return self._checked(stop.value, schema)
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+        """Yield the model's next turn piece by piece, and return all of it.
+
+        Parameters
+        ----------
+        messages, max_tokens
+            As for `complete`.
+
+        Raises
+        ------
+        ReplyError
+            When the reply is empty.
+        LLMError
+            As for `complete`; once a piece has come, nothing is tried again.
+        """
+        reply = yield from self._ask(Call(messages, max_tokens, stream=True))
+        return self._checked(reply, None)
+
+    def _ask(self, call: Call) -> Generator[str, None, Gathered]:
+        """Ask until there is a reply; yield its text as it comes."""
+        import openai
+
+        dialect = self._dialect
+        n_failures = 0
+        while True:
+            reply = Gathered()
+            try:
+                yield from self._try(dialect, call, reply)
+            except openai.APIStatusError as error:
+                other = dialect.after(error.status_code, told(error), call)
+                if other is not None:
+                    dialect = other
+                    continue
+                passing = is_passing(error.status_code, told(error))
+                if not passing or n_failures >= self._settings.max_retries:
+                    raise LLMError(self._complaints.of_status(error, n_failures + 1)) from None
+                self._pause(n_failures, error)
+            except _failures() as error:
+                if reply.text or n_failures >= self._settings.max_retries:
+                    said = self._complaints.of_connection(error, n_failures + 1, started=bool(reply.text))
+                    raise LLMError(said) from None
+                self._pause(n_failures)
+            except BrokenReplyError as error:
+                said = self._complaints.of_body(str(error), started=bool(reply.text))
+                raise LLMError(said) from None
+            except openai.OpenAIError as error:
+                raise LLMError(self._complaints.of(f"could not be asked: {error}")) from None
             else:
-                return response
+                self._learn(dialect)
+                return reply
+            n_failures += 1
 
-    def _completion(self, body: str) -> Completion:
+    def _try(self, dialect: Dialect, call: Call, reply: Gathered) -> Iterator[str]:
+        """Send a request when its turn has come, and yield the text of the reply."""
+        estimated = call.max_tokens + sum(
+            estimate_tokens(message.content) + _TOKENS_A_TURN for message in call.messages
+        )
+        create: Any = self._client.chat.completions.with_streaming_response.create
+        self._limits.acquire(estimated)
         try:
-            reply = _Reply.model_validate_json(body)
-        except ValidationError:
-            arrived = f"{self._excerpt(body)!r} arrived" if body.strip() else "an empty body arrived"
-            raise self._error(
-                f"did not answer with a chat completion: {arrived}; check that YTRAG_LLM_BASE_URL is the "
-                "OpenAI-compatible address (it usually ends in /v1)"
-            ) from None
-        choice = reply.choices[0]
-        if not choice.message.content.strip():
-            raise self._error(
-                f"answered with an empty text (finish reason: {choice.finish_reason or 'none'})"
-            )
-        usage = reply.usage
-        return Completion(choice.message.content, usage.prompt_tokens, usage.completion_tokens)
+            with create(**dialect.body(self._settings.model, call)) as response:
+                yield from reply.read(self._within_patience(response.iter_bytes()))
+        finally:
+            self._limits.settle(estimated, self._used(estimated, call, reply))
 
-    def _status(self, error: APIStatusError) -> str:
-        status = error.status_code
-        said = f"HTTP {status}: {self._excerpt(error.response.text) or 'no text'}"
-        if status in (401, 403):
-            return f"refused the API key ({said}); check YTRAG_LLM_API_KEY"
-        if status == 404:
-            return f"does not know this path or model ({said}); check YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL"
-        if status == 429:
-            return f"is over its rate limit or quota ({said}; {self._tries()}); try again later"
-        if status >= 500:
-            return f"failed ({said}; {self._tries()})"
-        return f"refused the request ({said})"
+    def _within_patience(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        end = time.monotonic() + _PATIENCE * self._settings.timeout
+        for piece in pieces:
+            yield piece
+            if time.monotonic() > end:
+                raise TimeoutError(f"took more than {_PATIENCE * self._settings.timeout:g} s for one reply")
 
-    def _tries(self) -> str:
-        n_tries = self._settings.max_retries + 1
-        return "one try" if n_tries == 1 else f"{n_tries} tries"
+    def _used(self, estimated: float, call: Call, reply: Gathered) -> float:
+        """Return the tokens of a try: what the endpoint counted, else an estimate, 0 where nothing came."""
+        done = reply.completion()
+        if done.prompt_tokens or done.completion_tokens:
+            return done.prompt_tokens + done.completion_tokens
+        if not (reply.text or reply.reasoning):
+            return 0.0
+        written = estimate_tokens(reply.text) + estimate_tokens(reply.reasoning)
+        return estimated - call.max_tokens + written
 
-    def _excerpt(self, text: str) -> str:
-        flat = self._without_key(_CONTROL.sub(" ", text).strip())
-        return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]}..."
+    def _pause(self, n_failures: int, error: APIStatusError | None = None) -> None:
+        wanted = wanted_pause(error.response.headers, told(error)) if error is not None else None
+        if wanted is not None and wanted > _LONGEST_WANTED and error is not None:
+            raise LLMError(self._complaints.of_status(error, n_failures + 1, wanted)) from None
+        if wanted is not None:
+            self._limits.hold(wanted)
+            self._limits.rest(wanted * random.uniform(1.0, 1.1))
+        else:
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**n_failures)
+            self._limits.rest(pause * random.uniform(0.5, 1.0))
 
-    def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "***") if len(self._key) >= _SECRET else text
+    def _learn(self, dialect: Dialect) -> None:
+        with self._mutex:
+            if dialect != self._dialect:
+                self._dialect = self._dialect.joined(dialect)
 
-    def _error(self, what: str) -> LLMError:
-        url = _CREDENTIALS.sub("", self._settings.base_url)
-        return LLMError(self._without_key(f"the language model {self._settings.model} at {url} {what}"))
+    def _checked(self, reply: Gathered, schema: Mapping[str, Any] | None) -> Completion:
+        """Return the reply; where a schema's JSON was put down as reasoning, that."""
+        if not reply.text.strip() and schema is not None and reply.finish_reason != "length":
+            reply.text = reply.reasoning
+        done = reply.completion()
+        if done.text.strip():
+            return done
+        raise ReplyError(
+            self._complaints.of_nothing(reply),
+            prompt_tokens=done.prompt_tokens,
+            completion_tokens=done.completion_tokens,
+        )
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return how a connection fails: the client's errors, and those of the HTTP library below it."""
+    import openai
+
+    below = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    kinds: list[type[Exception]] = [openai.APIConnectionError, TimeoutError]
+    return (*kinds, *(module.HTTPError for module in below), *(module.StreamError for module in below))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ytrag_core.documents.chunking import chunk_document, whole_chunk
@@ -23,10 +24,9 @@ from ytrag_core.pipeline.records import (
 )
 from ytrag_core.pipeline.reembed import settings_of
 from ytrag_core.pipeline.resolving import make_resolver
+from ytrag_core.pipeline.schema_in_force import schema_for_build, settle_schema
 from ytrag_core.pipeline.vector_cache import VectorCache
 from ytrag_core.pipeline.vectors import TextEncoder
-from ytrag_core.schema.load import load_schema
-from ytrag_core.schema.model import GraphSchema
 from ytrag_core.storage.layout import live_name
 from ytrag_core.storage.snapshot import SnapshotWriter
 
@@ -67,9 +67,7 @@ def build_from_documents(
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
-        graph_schema = _schema(
-            writer, _DEFAULT_SCHEMA if schema is None else schema, replace=schema is not None
-        )
+        graph_schema = schema_for_build(writer, schema, _DEFAULT_SCHEMA)
         with recorder.stage("read") as stage:
             documents = _counted(_documents(paths, root, problems), stage, recorder)
             store_documents(
@@ -86,10 +84,12 @@ def build_from_documents(
             )
         with recorder.stage("extract") as stage:
             stage.items = extract_missing(writer.meta, recorder)
+        graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
         text_encoder = TextEncoder(encoder, cache)
         resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
         content = stored_content(writer, paths, "documents", problems, graph_schema, recorder, resolver)
-        return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
+    return replace(report, notes=(*report.notes, *notes))
 
 
 def build_from_openie(
@@ -113,13 +113,15 @@ def build_from_openie(
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
-        graph_schema = _schema(writer, schema, replace=schema is not None)
+        graph_schema = schema_for_build(writer, schema)
         with recorder.stage("read") as stage:
             stage.items, problems = _store_openie(writer, folder)
+        graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
         text_encoder = TextEncoder(encoder, cache)
         resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
         content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder, resolver)
-        return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
+    return replace(report, notes=(*report.notes, *notes))
 
 
 def rebuild_documents(
@@ -154,7 +156,7 @@ def rebuild_documents(
         _refuse_other(writer, "documents")
         settings = settings_of(writer.previous)
         cache = VectorCache(writer, encoder)
-        graph_schema = _schema(writer, None, replace=False)
+        graph_schema = schema_for_build(writer, None)
         text_encoder = TextEncoder(encoder, cache)
         resolver = make_resolver(writer, text_encoder, encoder, settings, recorder, rules)
         content = stored_content(writer, [], "documents", [], graph_schema, recorder, resolver)
@@ -268,16 +270,3 @@ def _cut_progress(document: Document, recorder: StageRecorder) -> Callable[[int,
     if len(document.text) < _LONG_TEXT:
         return None
     return recorder.callback(f"cut {document.source.rpartition('/')[2]}")
-
-
-def _schema(writer: SnapshotWriter, wanted: str | Path | None, *, replace: bool) -> GraphSchema | None:
-    """Return the schema in force: the one asked for, else that of the snapshot before."""
-    previous = writer.previous
-    if previous is not None and previous.manifest.schema_version and not replace:
-        stored = writer.meta.records("schema_versions").get(previous.manifest.schema_version)
-        return None if stored is None else GraphSchema.model_validate(stored)
-    if wanted is None:
-        return None
-    schema = load_schema(wanted)
-    writer.meta.put_record("schema_versions", schema.version, schema.model_dump(mode="json"))
-    return schema

@@ -12,7 +12,9 @@ __all__ = [
     "ENTITY_VECTORS",
     "GRAPH",
     "MERGED_VECTORS",
+    "METADATA",
     "NAMES",
+    "RELATION_TERMS",
     "STRING_VECTORS",
     "TRIPLE_VECTORS",
     "graph_spec",
@@ -24,8 +26,10 @@ __all__ = [
 ]
 
 GRAPH = "graph.arrow"
+METADATA = "metadata.arrow"
 NAMES = "names.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
+RELATION_TERMS = "relation_terms"
 TRIPLE_VECTORS = "vectors/triples.arrow"
 CHUNK_VECTORS = "vectors/chunks.arrow"
 COMMUNITY_VECTORS = "vectors/communities.arrow"

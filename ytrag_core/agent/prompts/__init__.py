@@ -1,1 +1,0 @@
-"""Prompt texts, English and Chinese."""
