@@ -12,6 +12,8 @@ from ytrag_core.cli_entities import entities_app
 from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
+    ChunkOverlapOption,
+    ChunkTokensOption,
     EncoderOption,
     Evolution,
     EvolveOption,
@@ -23,6 +25,7 @@ from ytrag_core.cli_options import (
     PrecisionChoice,
     PrecisionOption,
     QuestionArgument,
+    ResolveOption,
     ReuseOption,
     SchemaOption,
     TopKOption,
@@ -135,6 +138,9 @@ def index(
         Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
     ] = Extractor.AUTO,
     evolve: EvolveOption = Evolution.REVIEW,
+    chunk_tokens: ChunkTokensOption = None,
+    chunk_overlap: ChunkOverlapOption = None,
+    resolve: ResolveOption = None,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -150,9 +156,16 @@ def index(
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"
         )
-    from ytrag_core.config import BuildSettings, EvolutionSettings
+    from ytrag_core.config import EvolutionSettings
+    from ytrag_core.pipeline.settings import settings_for
 
-    settings = BuildSettings(evolution=EvolutionSettings(mode=evolve.value))
+    settings = settings_for(
+        kb,
+        evolution=EvolutionSettings(mode=evolve.value),
+        max_tokens=chunk_tokens,
+        chunk_overlap=chunk_overlap,
+        resolve=resolve and resolve.value,
+    )
     _build(
         *("documents", paths, kb, encoder, precision, reuse_vectors),
         as_json=as_json,
@@ -166,13 +179,21 @@ def import_openie(
     folder: FolderArgument,
     kb: KbOption,
     schema: SchemaOption = None,
+    resolve: ResolveOption = None,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
-    _build("openie", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+    from ytrag_core.pipeline.settings import settings_for
+
+    _build(
+        *("openie", [folder], kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        schema=schema,
+        settings=settings_for(kb, resolve=resolve and resolve.value),
+    )
 
 
 @import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
@@ -271,10 +292,11 @@ def ask(
     A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
     YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
     """
+    from ytrag_core.documents.text import clean_text
     from ytrag_core.rendering import show_answer
 
     llm = language_model()
-    answer = open_base(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
+    answer = open_base(kb).ask(clean_text(question), mode=mode.value, top_k=top_k, llm=llm)
     if as_json:
         emit_json(answer.to_json())
     else:
@@ -321,14 +343,14 @@ def _measure(
     base: KnowledgeBase, peers: list[str], questions: list[Question], depths: list[int]
 ) -> dict[str, Any]:
     from ytrag_core.evaluation.baselines import make_baseline
-    from ytrag_core.evaluation.run import Ranker, evaluate
+    from ytrag_core.evaluation.run import Ranker, documents_of_chunks, evaluate
 
     def ytrag(question: str, k: int) -> list[str]:
         return [chunk.id for chunk in base.retrieve(question, top_k=k).chunks]
 
     systems: dict[str, Ranker] = {"ytrag": ytrag}
     systems |= {name: make_baseline(base, name) for name in peers}
-    documents = _documents_of_chunks(base.path)
+    documents = documents_of_chunks(base.path)
     with progress_bars() as progress:
         return evaluate(
             systems,
@@ -364,20 +386,3 @@ def warmup(as_json: JsonOption = False) -> None:
         emit_json(done)
     else:
         show_values(stdout_console(), done)
-
-
-def _documents_of_chunks(kb: Path) -> dict[str, str]:
-    """Return chunk id -> document id of the live snapshot."""
-    from ytrag_core.storage.snapshot import Snapshot
-
-    snapshot = Snapshot.open(kb)
-    ids = snapshot.table("documents", ["id"]).column("id").to_pylist()
-    chunks = snapshot.table("chunks", ["id", "document"])
-    documents = chunks.column("document").to_pylist()
-    return {chunk: ids[row] for chunk, row in zip(chunks.column("id").to_pylist(), documents, strict=True)}
-
-
-def _clean(question: str) -> str:
-    from ytrag_core.documents.text import clean_text
-
-    return clean_text(question)

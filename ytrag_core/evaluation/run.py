@@ -11,18 +11,35 @@ import numpy as np
 
 from ytrag_core.errors import ConfigError
 from ytrag_core.evaluation.metrics import chain_at_k, passages_of, recall_at_k, reciprocal_rank
+from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from ytrag_core.evaluation.datasets import Question
 
-__all__ = ["Ranker", "evaluate"]
+__all__ = ["Ranker", "documents_of_chunks", "evaluate"]
 
 Ranker = Callable[[str, int], list[str]]
 """(question, k) -> up to k chunk ids, best first."""
 
 _MAX_DEEPENING = 5
+
+
+def documents_of_chunks(kb: Path) -> dict[str, str]:
+    """Return chunk id -> document id of a knowledge base's live snapshot.
+
+    Raises
+    ------
+    SnapshotError
+        There is no knowledge base, or it is damaged.
+    """
+    snapshot = Snapshot.open(kb)
+    ids = snapshot.table("documents", ["id"]).column("id").to_pylist()
+    chunks = snapshot.table("chunks", ["id", "document"])
+    documents = chunks.column("document").to_pylist()
+    return {chunk: ids[row] for chunk, row in zip(chunks.column("id").to_pylist(), documents, strict=True)}
 
 
 def evaluate(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,22 +77,21 @@ def stated_links(named: Named) -> list[Link]:
     a part of a Chinese one, unless it is named where the whole name is and nowhere else; that is the name
     without what tells it from others in brackets; or that is of another kind.
     """
-    claims = [*_claims(named)]
-    if not claims:
+    support: dict[int, dict[int, set[int]]] = {}
+    for alias, owner, chunk in _claims(named):
+        support.setdefault(alias, {}).setdefault(owner, set()).add(chunk)
+    if not support:
         return []
-    support: dict[int, dict[int, int]] = {}
-    n_aliases: dict[int, int] = {}
-    for alias, owner in claims:
-        owners = support.setdefault(alias, {})
-        n_aliases[owner] = n_aliases.get(owner, 0) + (owner not in owners)
-        owners[owner] = owners.get(owner, 0) + 1
-    units = np.unique(np.array(claims, np.int64))
+    n_aliases = Counter(owner for owners in support.values() for owner in owners)
+    units = np.unique(np.array([*support, *n_aliases], np.int64))
     around = Surroundings(named, units)
     key = dict(zip(units.tolist(), named.keys(units), strict=True))
     links: dict[Pair, Link] = {}
-    for alias, owners in support.items():
-        owner = min(owners, key=lambda unit: (-owners[unit], unit))
-        if owners[owner] < _SHARE * sum(owners.values()) or n_aliases[owner] > _MOST_ALIASES:
+    for alias in sorted(support):
+        owners = support[alias]
+        owner = min(owners, key=lambda unit: (-len(owners[unit]), unit))
+        n_passages = len(owners[owner])
+        if n_passages < _SHARE * sum(map(len, owners.values())) or n_aliases[owner] > _MOST_ALIASES:
             continue
         if kinds_conflict(named.kinds.get(alias, ""), named.kinds.get(owner, "")):
             continue
@@ -99,14 +99,13 @@ def stated_links(named: Named) -> list[Link]:
             continue
         if not _stands_alone(key[alias], key[owner]) and not around.chunks(alias) <= around.chunks(owner):
             continue
-        n_passages = len(around.chunks(alias) & around.chunks(owner))
         evidence = f"stated in {n_passages} passage{'s' if n_passages > 1 else ''}"
         links.setdefault(pair_of(alias, owner), Link(*pair_of(alias, owner), "alias", _STATED, evidence))
     return list(links.values())
 
 
-def _claims(named: Named) -> Iterator[tuple[int, int]]:
-    """Yield (alias, owner) of units, once for each time that it is stated."""
+def _claims(named: Named) -> Iterator[tuple[int, int, int]]:
+    """Yield (alias, owner, chunk), units and the chunk that states it."""
     said = named.said
     if len(said.alias_mention):
         keys = entity_keys(said.aliases.distinct)
@@ -114,17 +113,17 @@ def _claims(named: Named) -> Iterator[tuple[int, int]]:
         alias = found[said.aliases.codes[0]]
         owner = named.mention[said.alias_mention]
         kept = (alias >= 0) & (owner >= 0) & (alias != named.unit_key[owner])
-        yield from zip(alias[kept].tolist(), owner[kept].tolist(), strict=True)
+        chunk = said.mention_chunk[said.alias_mention]
+        yield from zip(alias[kept].tolist(), owner[kept].tolist(), chunk[kept].tolist(), strict=True)
     says_so = np.array([key in SAYS_SO for key in named.relation_keys.to_pylist()], bool)
     if says_so.any():
         kept = says_so[named.relation] & ~named.is_value[named.head] & ~named.is_value[named.tail]
         kept &= named.head != named.tail
         head, tail = named.head[kept].astype(np.int64), named.tail[kept].astype(np.int64)
-        for owner, alias, name, other in zip(
-            head.tolist(), tail.tolist(), named.keys(head), named.keys(tail), strict=True
-        ):
+        rows = zip(head.tolist(), tail.tolist(), named.triple_chunk[kept].tolist(), strict=True)
+        for row, name, other in zip(rows, named.keys(head), named.keys(tail), strict=True):
             if _resemble(name, other):
-                yield alias, owner
+                yield row[1], row[0], row[2]
 
 
 def _resemble(name: str, other: str) -> bool:

@@ -24,6 +24,7 @@ from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.meta_rows import in_batches
+from ytrag_core.storage.outlines import OutlineRow, put_outlines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +38,14 @@ if TYPE_CHECKING:
     from ytrag_core.schema.model import GraphSchema
     from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
 
-__all__ = ["extract_missing", "known_sources", "store_documents", "store_recorded", "stored_content"]
+__all__ = [
+    "document_entry",
+    "extract_missing",
+    "known_sources",
+    "store_documents",
+    "store_recorded",
+    "stored_content",
+]
 
 _RECORDED = "recorded"
 _OFFLINE = EXTRACTOR_VERSION
@@ -61,7 +69,16 @@ def _sha256(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def _document_row(document: Document, chunked: str) -> DocumentRow:
+def document_entry(document: Document, chunked: str) -> DocumentRow:
+    """Return a document as it is stored.
+
+    Parameters
+    ----------
+    document
+        The document.
+    chunked
+        How it is cut: another way makes another row.
+    """
     metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
     outline = [repr((document.headings, document.pages))] if document.headings or document.pages else []
     return DocumentRow(
@@ -88,11 +105,14 @@ def store_documents(
     """
     known = meta.document_hashes()
     for batch in in_batches(documents, weight=lambda document: len(document.text)):
-        changed = []
+        changed: list[tuple[DocumentRow, _Passages]] = []
+        outlines: list[OutlineRow] = []
         for document in batch:
-            row = _document_row(document, chunked)
+            row = document_entry(document, chunked)
             if known.get(row.id) != row.sha256:
                 changed.append((row, partial(_chunk_rows, document, chunk)))
+                outlines += _outline(document, row.sha256)
+        put_outlines(meta, outlines)
         former = {row.id: _stored(meta, row.id) for row, _ in changed if row.id in known}
         try:
             _put(meta, changed)
@@ -104,6 +124,13 @@ def store_documents(
                     meta.delete_documents([row.id])
                     _put(meta, former.get(row.id, []))
                     problems.append(Problem(row.source, str(error)))
+
+
+def _outline(document: Document, sha256: str) -> list[OutlineRow]:
+    if not document.headings and not document.pages:
+        return []
+    headings = tuple((heading.start, heading.level, heading.text) for heading in document.headings)
+    return [OutlineRow(sha256, headings, document.pages)]
 
 
 def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, _Passages]]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from ytrag_core.config import BuildSettings
 from ytrag_core.errors import SnapshotError
 from ytrag_core.graph.tables import (
     ATTRIBUTES,
@@ -26,6 +23,7 @@ from ytrag_core.graph.tables import (
 )
 from ytrag_core.pipeline.build import Content, build_snapshot
 from ytrag_core.pipeline.records import known_sources
+from ytrag_core.pipeline.settings import settings_of
 from ytrag_core.pipeline.vector_cache import VectorCache
 from ytrag_core.retrieval import layout
 from ytrag_core.storage.layout import live_name
@@ -36,10 +34,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ytrag_core.config import BuildSettings
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.report import BuildReport, StageRecorder
 
-__all__ = ["reembed", "settings_of"]
+__all__ = ["reembed"]
 
 _TABLES = ("documents", "chunks", "entities", "attributes", "relations", "triples")
 _RECORDED = {"merges": MERGES, "restated": RESTATED, "senses": SENSES}
@@ -147,19 +146,3 @@ def _column(table: Any, name: str) -> NDArray[Any]:
 
 def _csr(arrays: dict[str, NDArray[Any]], side: str) -> Csr:
     return Csr(*(arrays[f"{side}_{part}"] for part in ("indptr", "indices", "relation", "triple")))
-
-
-def settings_of(snapshot: Snapshot) -> BuildSettings:
-    """Return the settings that a snapshot was built with; those that this version does not know are left."""
-    known = {
-        name: value
-        for name, value in snapshot.manifest.settings.items()
-        if name in BuildSettings.model_fields
-    }
-    try:
-        return BuildSettings.model_validate(known)
-    except ValidationError as error:
-        raise SnapshotError(
-            f"{snapshot.path}: its settings are not of this version ({error.errors()[0]['msg']}): "
-            "give settings, or build again"
-        ) from error
