@@ -159,6 +159,8 @@ def read_merges(root: Path, name: str | None = None) -> list[MergedEntity]:
         return []
     rows = snapshot.table("merges", MERGES.names).to_pylist()
     rows = [row for row in rows if wanted is None or row["entity"] in wanted]
+    if not rows:
+        return []
     chunk_ids = snapshot.table("chunks", ["id"]).column("id").take
     triples = _Triples(snapshot, {triple for row in rows for triple in row["triples"]})
     entities: dict[int, list[Member]] = {}

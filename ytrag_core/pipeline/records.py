@@ -42,6 +42,7 @@ __all__ = [
     "document_entry",
     "extract_missing",
     "known_sources",
+    "recorded_key",
     "store_documents",
     "store_recorded",
     "stored_content",
@@ -166,7 +167,8 @@ def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
     )
 
 
-def _recorded_key(chunk_id: str, title: str, text: str) -> str:
+def recorded_key(chunk_id: str, title: str, text: str) -> str:
+    """Return under what the recorded extraction of a passage is kept."""
     return _sha256(_RECORDED, chunk_id, title, text)
 
 
@@ -178,7 +180,7 @@ def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
 
 def _known_extractions(meta: MetaStore, batch: Sequence[ChunkRow]) -> list[Extraction | None]:
     """Return the best extraction stored for each chunk: a recorded one before one made offline."""
-    keys = [_recorded_key(row.id, row.title, row.text) for row in batch]
+    keys = [recorded_key(row.id, row.title, row.text) for row in batch]
     recorded = meta.extractions(_RECORDED, keys)
     offline = meta.extractions(_OFFLINE, [row.sha256 for row in batch])
     found: list[Extraction | None] = []
@@ -194,7 +196,7 @@ def store_recorded(meta: MetaStore, source: RecordedSource) -> None:
         _RECORDED,
         (
             (
-                _recorded_key(document.id, document.title, document.text),
+                recorded_key(document.id, document.title, document.text),
                 extraction_to_json(source.extractions.get(document.id, Extraction(document.id))),
             )
             for document in source.documents

@@ -122,9 +122,13 @@ def build_from_openie(
 
 
 def rebuild_documents(
-    root: Path, encoder: Encoder, recorder: StageRecorder, rules: Sequence[EntityRule]
+    root: Path,
+    encoder: Encoder,
+    recorder: StageRecorder,
+    rules: Sequence[EntityRule] = (),
+    settings: BuildSettings | None = None,
 ) -> BuildReport:
-    """Build the next snapshot of the documents that are stored, by the settings of the live one.
+    """Build the next snapshot of the documents that are stored.
 
     Nothing is read or extracted again.
 
@@ -138,6 +142,8 @@ def rebuild_documents(
         Times the stages.
     rules
         What was decided about entities now; it holds from this build on.
+    settings
+        Those of the live snapshot by default; the sizes of passages have no effect here.
 
     Raises
     ------
@@ -151,7 +157,7 @@ def rebuild_documents(
         if writer.previous is None:
             raise SnapshotError(f"{root} has no finished snapshot to build again: build one first")
         _refuse_other(writer, "documents")
-        settings = settings_of(writer.previous)
+        settings = settings or settings_of(writer.previous)
         cache = VectorCache(writer, encoder)
         graph_schema = schema_for_build(writer, None)
         text_encoder = TextEncoder(encoder, cache)
