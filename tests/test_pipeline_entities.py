@@ -158,10 +158,7 @@ def test_a_chain_falls_apart_where_it_is_split(plain: Path, encoder: CountingEnc
     merge(plain, encoder, "Gull Press", "Tern Press")
     assert [len(entity.members) for entity in read_merges(plain)] == [3]
     split(plain, encoder, "Heron Press", "Gull Press")
-    assert [[member.name for member in entity.members] for entity in read_merges(plain)] in (
-        [],
-        [["Heron Press", "Tern Press"]],
-    )
+    assert read_merges(plain) == []
     assert "Gull Press" in entities(plain)
     merge(plain, encoder, "Heron Press", "Gull Press", "Tern Press")
     assert [len(entity.members) for entity in read_merges(plain)] == [3]
