@@ -11,6 +11,7 @@ __all__ = [
     "COMMUNITY_VECTORS",
     "ENTITY_VECTORS",
     "GRAPH",
+    "MERGED_VECTORS",
     "METADATA",
     "NAMES",
     "RELATION_TERMS",
@@ -38,6 +39,7 @@ TRIPLE_VECTORS = "vectors/triples.arrow"
 CHUNK_VECTORS = "vectors/chunks.arrow"
 COMMUNITY_VECTORS = "vectors/communities.arrow"
 ENTITY_VECTORS = "vectors/entities.arrow"
+MERGED_VECTORS = "vectors/merged.arrow"
 
 
 def passage_text(title: str, text: str) -> str:
