@@ -131,7 +131,7 @@ def row_cap(lengths: NDArray[np.int64], total: int) -> int:
     for i in range(n_rows):
         share = left // (n_rows - i)
         if ordered[i] > share:
-            return share
+            return int(share)
         left -= ordered[i]
     return int(ordered[n_rows - 1]) if n_rows > 0 else 0
 

@@ -133,7 +133,7 @@ class LexicalIndex:
         """(n_terms,) float32: the rarity of each term by its number."""
         if self._model is None:
             return np.empty(0, np.float32)
-        n_holding = np.diff(self._model.scores["indptr"])
+        n_holding: NDArray[np.int64] = np.diff(self._model.scores["indptr"])
         return np.log1p((self.n_documents - n_holding + 0.5) / (n_holding + 0.5)).astype(np.float32)
 
     def term_weights(self) -> NDArray[np.float32]:

@@ -104,7 +104,9 @@ class RelationWords:
         n = len(self._names)
         counts = Counter(self._index.known_words(text))
         masks, agreement = np.zeros(n, np.uint64), np.zeros(n, np.float32)
-        places, weights, n_places = [], [], 0
+        places: list[int] = []
+        weights: list[float] = []
+        n_places = 0
         for word, count in counts.items():
             count = min(count, _PLACES - n_places)
             if not count:
