@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.options import Filters
     from ytrag_core.retrieval.rerank import Reranker
     from ytrag_core.retrieval.view import SnapshotView
@@ -110,6 +111,20 @@ class Retriever:
             with asked.clock.stage("encode"):
                 query = self._encode(asked)
             return self._answer(asked, query, top_k, wanted, start, masks, filters.get("reranker"))
+
+    def features(self, question: str) -> PassageFeatures | None:
+        """Return the candidates of a question with what the fusion knows of them; None without passages.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`.
+        """
+        wanted = _checked(question, 1, None)
+        asked = self._read(question, wanted)
+        run = self._routes(asked, self._encode(asked), wanted, self._masks({})[0])
+        run.rank(1)
+        return run.features
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
