@@ -111,7 +111,10 @@ class LexicalIndex:
         if self._model is None:
             return np.empty(0, np.float32)
         n_holding = np.diff(self._model.scores["indptr"])
-        return np.log1p((self.n_documents - n_holding + 0.5) / (n_holding + 0.5)).astype(np.float32)
+        rarities: NDArray[np.float32] = np.log1p(
+            (self.n_documents - n_holding + 0.5) / (n_holding + 0.5)
+        ).astype(np.float32)
+        return rarities
 
     def term_weights(self) -> NDArray[np.float32]:
         """Return (n_documents,) float32, the sum of the rarities of the terms of each text."""
