@@ -37,6 +37,7 @@ STOREYS = (
 COMMAND_LINE = {
     "agent_view",
     "cli",
+    "cli_entities",
     "cli_explain",
     "cli_filters",
     "cli_agent",

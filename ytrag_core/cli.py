@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ytrag_core.cli_agent import ask, chat, trace_app
+from ytrag_core.cli_entities import entities_app
 from ytrag_core.cli_eval import eval_app
 from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
+    ChunkOverlapOption,
+    ChunkTokensOption,
     EncoderOption,
     Evolution,
     EvolveOption,
@@ -22,6 +25,7 @@ from ytrag_core.cli_options import (
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
+    ResolveOption,
     ReuseOption,
     SchemaOption,
 )
@@ -63,6 +67,7 @@ import_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
+app.add_typer(entities_app, name="entities")
 app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
 app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
 app.add_typer(trace_app, name="trace")
@@ -128,6 +133,9 @@ def index(
         Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
     ] = Extractor.AUTO,
     evolve: EvolveOption = Evolution.REVIEW,
+    chunk_tokens: ChunkTokensOption = None,
+    chunk_overlap: ChunkOverlapOption = None,
+    resolve: ResolveOption = None,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -143,9 +151,16 @@ def index(
         raise ConfigError(
             "extraction by a language model is not part of this version; use --extractor auto or offline"
         )
-    from ytrag_core.config import BuildSettings, EvolutionSettings
+    from ytrag_core.config import EvolutionSettings
+    from ytrag_core.pipeline.settings import settings_for
 
-    settings = BuildSettings(evolution=EvolutionSettings(mode=evolve.value))
+    settings = settings_for(
+        kb,
+        evolution=EvolutionSettings(mode=evolve.value),
+        max_tokens=chunk_tokens,
+        chunk_overlap=chunk_overlap,
+        resolve=resolve and resolve.value,
+    )
     _build(
         *("documents", paths, kb, encoder, precision, reuse_vectors),
         as_json=as_json,
@@ -159,13 +174,21 @@ def import_openie(
     folder: FolderArgument,
     kb: KbOption,
     schema: SchemaOption = None,
+    resolve: ResolveOption = None,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
-    _build("openie", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+    from ytrag_core.pipeline.settings import settings_for
+
+    _build(
+        *("openie", [folder], kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        schema=schema,
+        settings=settings_for(kb, resolve=resolve and resolve.value),
+    )
 
 
 @import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
@@ -273,9 +296,3 @@ def warmup(as_json: JsonOption = False) -> None:
         emit_json(done)
     else:
         show_values(stdout_console(), done)
-
-
-def _clean(question: str) -> str:
-    from ytrag_core.documents.text import clean_text
-
-    return clean_text(question)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
 __all__ = [
     "ROUTES",
@@ -106,10 +106,19 @@ class BuildSettings(BaseModel):
     ----------
     tree : TreeSettings
     max_tokens : int
-        Longest chunk, in tokens of the encoder.
+        Longest chunk, in tokens of the encoder. What is longer than its window is encoded in several pieces.
+    chunk_overlap : int
+        Up to so many tokens of whole sentences at the end of a chunk open the next one too; at most half of
+        `max_tokens`.
     sentence_triples : int
         Up to this many triples each is encoded as a sentence, which retrieves better; above, a triple is
         scored from the vectors of its parts.
+    resolve : {"exact", "aliases", "similar"}
+        Which names of extracted entities are one: those of one key (case, marks and spaces aside); also those
+        of which the text says so, while homonyms of types that exclude each other are told apart; also
+        variants of one name. A graph of `import edges` is never resolved: its ids are the identity.
+    resolve_names : int
+        Graphs with more names than this are resolved without their vectors as evidence.
     alias_neighbours : int
         Most similar names looked at for each name when alias edges are drawn.
     alias_names : int
@@ -121,11 +130,23 @@ class BuildSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tree: TreeSettings = TreeSettings()
-    max_tokens: int = Field(default=240, ge=16, le=254)
+    max_tokens: int = Field(default=240, ge=16, le=4096)
+    chunk_overlap: int = Field(default=0, ge=0)
     sentence_triples: int = Field(default=300_000, ge=0)
+    resolve: Literal["exact", "aliases", "similar"] = "similar"
+    resolve_names: int = Field(default=300_000, ge=0)
     alias_neighbours: int = Field(default=20, ge=0)
     alias_names: int = Field(default=300_000, ge=0)
     evolution: EvolutionSettings = EvolutionSettings()
+
+    @model_validator(mode="after")
+    def _overlaps_half_at_most(self) -> Self:
+        if 2 * self.chunk_overlap > self.max_tokens:
+            raise ValueError(
+                f"an overlap of {self.chunk_overlap} tokens arrived for chunks of {self.max_tokens}: at most "
+                "half of a chunk may open the next one"
+            )
+        return self
 
 
 class RetrievalSettings(BaseModel):

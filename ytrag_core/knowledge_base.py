@@ -142,7 +142,8 @@ class KnowledgeBase(Answering):
         format
             What the sources are: see the commands `index` and `import`.
         settings
-            Sizes and thresholds.
+            Sizes and thresholds; by default the sizes of chunks and the way in which names are resolved are
+            those of the knowledge base that is there.
         encoder
             The encoder, its name, or the folder of a user's own; by default the one of the knowledge base
             that is there, else the built-in one for English, and then the report notes where most texts are
@@ -178,6 +179,7 @@ class KnowledgeBase(Answering):
             The directory is foreign, damaged or cannot be written.
         """
         # Opening and asking need none of what building needs, and importing that takes a second.
+        from ytrag_core.pipeline.settings import settings_for
         from ytrag_core.pipeline.sources import build_from_documents, build_from_edges, build_from_openie
 
         root, paths = Path(path), [Path(source) for source in sources]
@@ -186,7 +188,7 @@ class KnowledgeBase(Answering):
         if not paths or (format != "documents" and len(paths) != 1):
             wanted = "at least one path" if format == "documents" else "exactly one folder"
             raise ConfigError(f"{len(paths)} sources arrived; {format} takes {wanted}")
-        settings = settings or BuildSettings()
+        settings = settings or settings_for(root)
         recorder = StageRecorder(progress)
         borrowed = None if reuse_vectors is None else Path(reuse_vectors)
         if format == "edges" and schema is not None:

@@ -17,6 +17,7 @@ from ytrag_core.pipeline.vectors import (
     StringTable,
     TextEncoder,
     TextVectors,
+    merged_texts,
     string_table,
     triple_sentences,
 )
@@ -26,6 +27,7 @@ from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.names import name_arrays
 from ytrag_core.retrieval.relation_words import relation_texts
+from ytrag_core.retrieval.sentences import sentence_arrays
 from ytrag_core.retrieval.titles import title_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
@@ -104,6 +106,7 @@ class _Vectors:
     strings: TextVectors
     triples: TextVectors | None
     chunks: PassageVectors
+    merged: TextVectors | None
 
 
 def build_snapshot(
@@ -113,6 +116,7 @@ def build_snapshot(
     settings: BuildSettings,
     recorder: StageRecorder,
     cache: VectorCache,
+    text_encoder: TextEncoder | None = None,
 ) -> BuildReport:
     """Build, write and commit a snapshot.
 
@@ -130,13 +134,15 @@ def build_snapshot(
         Times the stages.
     cache
         The known vectors.
+    text_encoder
+        What encoded the names already, where that was needed to resolve them.
 
     Returns
     -------
     BuildReport
     """
     graph = content.graph
-    text_encoder = TextEncoder(encoder, cache)
+    text_encoder = text_encoder or TextEncoder(encoder, cache)
     vectors = _encode(content, text_encoder, settings, recorder)
     passages = content.passages()
     with recorder.stage("vector index", len(vectors.table.texts)):
@@ -152,6 +158,8 @@ def build_snapshot(
     with recorder.stage("text index", len(passages) or graph.n_nodes):
         titles: list[str] = content.chunks["title"].to_pylist() if passages else []
         _write_text_indices(writer, graph, passages, titles, recorder)
+        texts = (text.as_py() for text in content.chunks["text"])
+        write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
     counts = {
         "documents": content.documents.num_rows,
         "chunks": content.chunks.num_rows,
@@ -217,7 +225,9 @@ def _encode(
     with recorder.stage("encode passages", n_passages):
         titles, texts = (content.chunks[name].to_pylist() for name in ("title", "text"))
         chunks = text_encoder.encode_passages(titles, texts, recorder.callback("encode passages"))
-    return _Vectors(table, strings, triples, chunks)
+    without_merges = merged_texts(graph, with_sentences=triples is not None)
+    merged = text_encoder.encode(without_merges) if without_merges else None
+    return _Vectors(table, strings, triples, chunks, merged)
 
 
 def _grow_tree(
@@ -270,6 +280,8 @@ def _write_vectors(
         },
     )
     write_arrays(_path(writer, layout.CHUNK_VECTORS), vectors.chunks.arrays())
+    if vectors.merged is not None:
+        write_arrays(_path(writer, layout.MERGED_VECTORS), vectors.merged.arrays())
     rows = {"strings": vectors.strings.vectors, "chunks": vectors.chunks.rows.vectors}
     if vectors.triples is not None:
         write_arrays(_path(writer, layout.TRIPLE_VECTORS), vectors.triples.arrays())
@@ -389,3 +401,6 @@ def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree)
         ("mentions", graph.mentions()),
     ):
         write_table(writer.path / f"{name}.parquet", table)
+    if graph.merged is not None:
+        for name in ("merges", "restated", "senses"):
+            write_table(writer.path / f"{name}.parquet", getattr(graph.merged, name))

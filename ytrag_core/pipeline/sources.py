@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ytrag_core.documents.chunking import chunk_document, whole_chunk
+from ytrag_core.documents.chunking import whole_chunk
 from ytrag_core.documents.model import Document, Problem
 from ytrag_core.documents.read import read_documents
 from ytrag_core.documents.text import path_name
@@ -15,6 +15,7 @@ from ytrag_core.extraction.recorded import read_openie
 from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content, build_snapshot
+from ytrag_core.pipeline.cutting import WHOLE, cut_label, cutter, recut_stored
 from ytrag_core.pipeline.records import (
     extract_missing,
     known_sources,
@@ -22,22 +23,26 @@ from ytrag_core.pipeline.records import (
     store_recorded,
     stored_content,
 )
+from ytrag_core.pipeline.resolving import make_resolver
 from ytrag_core.pipeline.schema_in_force import schema_for_build, settle_schema
+from ytrag_core.pipeline.settings import settings_of
 from ytrag_core.pipeline.vector_cache import VectorCache
+from ytrag_core.pipeline.vectors import TextEncoder
+from ytrag_core.storage.layout import live_name
 from ytrag_core.storage.snapshot import SnapshotWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ytrag_core.config import BuildSettings
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.report import BuildReport, RunningStage, StageRecorder
+    from ytrag_core.storage.entity_rules import EntityRule
 
-__all__ = ["build_from_documents", "build_from_edges", "build_from_openie"]
+__all__ = ["build_from_documents", "build_from_edges", "build_from_openie", "rebuild_documents"]
 
 _DEFAULT_SCHEMA = "general"
-_LONG_TEXT = 2_000_000
 
 
 def build_from_documents(
@@ -63,26 +68,25 @@ def build_from_documents(
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
         graph_schema = schema_for_build(writer, schema, _DEFAULT_SCHEMA)
+        cut = cutter(encoder, settings, recorder)
         with recorder.stage("read") as stage:
             documents = _counted(_documents(paths, root, problems), stage, recorder)
             store_documents(
                 writer.meta,
                 documents,
-                f"chunks of {settings.max_tokens}",
-                lambda document: chunk_document(
-                    document,
-                    encoder.tokenizer,
-                    max_tokens=settings.max_tokens,
-                    progress=_cut_progress(document, recorder),
-                ),
+                cut_label(settings),
+                cut,
                 problems,
             )
+            notes = recut_stored(writer, settings, cut, problems)
         with recorder.stage("extract") as stage:
             stage.items = extract_missing(writer.meta, recorder)
-        graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
-        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache)
-    return replace(report, notes=(*report.notes, *notes))
+        graph_schema, told = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
+        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder, resolver)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
+    return replace(report, notes=(*report.notes, *notes, *told))
 
 
 def build_from_openie(
@@ -110,18 +114,63 @@ def build_from_openie(
         with recorder.stage("read") as stage:
             stage.items, problems = _store_openie(writer, folder)
         graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
-        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
+        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder, resolver)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
     return replace(report, notes=(*report.notes, *notes))
+
+
+def rebuild_documents(
+    root: Path,
+    encoder: Encoder,
+    recorder: StageRecorder,
+    rules: Sequence[EntityRule] = (),
+    settings: BuildSettings | None = None,
+) -> BuildReport:
+    """Build the next snapshot of the documents that are stored.
+
+    Nothing is read or extracted again.
+
+    Parameters
+    ----------
+    root
+        The knowledge base's directory.
+    encoder
+        That of the knowledge base.
+    recorder
+        Times the stages.
+    rules
+        What was decided about entities now; it holds from this build on.
+    settings
+        Those of the live snapshot by default; the sizes of passages have no effect here.
+
+    Raises
+    ------
+    SnapshotError
+        There is no knowledge base, or it is damaged or cannot be written.
+    ConfigError
+        It holds an imported graph, or is of another encoder.
+    """
+    live_name(root)
+    with SnapshotWriter(root) as writer:
+        if writer.previous is None:
+            raise SnapshotError(f"{root} has no finished snapshot to build again: build one first")
+        _refuse_other(writer, "documents")
+        settings = settings or settings_of(writer.previous)
+        cache = VectorCache(writer, encoder)
+        graph_schema = schema_for_build(writer, None)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder, rules)
+        content = stored_content(writer, [], "documents", [], graph_schema, recorder, resolver)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
 
 
 def _store_openie(writer: SnapshotWriter, folder: Path) -> tuple[int, list[Problem]]:
     """Store passages and their triples; return how many passages there are, and let go of them."""
     source = read_openie(folder)
     problems = list(source.problems)
-    store_documents(
-        writer.meta, source.documents, "whole", lambda document: [whole_chunk(document)], problems
-    )
+    store_documents(writer.meta, source.documents, WHOLE, lambda document: [whole_chunk(document)], problems)
     store_recorded(writer.meta, source)
     return len(source.documents), problems
 
@@ -215,10 +264,3 @@ def _counted(
         stage.items += 1
         recorder.progress("read", stage.items, None)
         yield document
-
-
-def _cut_progress(document: Document, recorder: StageRecorder) -> Callable[[int, int], None] | None:
-    """Return what shows how far a long text is cut; a short one takes no time worth showing."""
-    if len(document.text) < _LONG_TEXT:
-        return None
-    return recorder.callback(f"cut {document.source.rpartition('/')[2]}")

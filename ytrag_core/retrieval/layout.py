@@ -11,9 +11,11 @@ __all__ = [
     "COMMUNITY_VECTORS",
     "ENTITY_VECTORS",
     "GRAPH",
+    "MERGED_VECTORS",
     "METADATA",
     "NAMES",
     "RELATION_TERMS",
+    "SENTENCES",
     "STRING_VECTORS",
     "TITLES",
     "TRIPLE_VECTORS",
@@ -29,6 +31,7 @@ __all__ = [
 GRAPH = "graph.arrow"
 METADATA = "metadata.arrow"
 NAMES = "names.arrow"
+SENTENCES = "sentences.arrow"
 TITLES = "titles.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
 RELATION_TERMS = "relation_terms"
@@ -36,6 +39,7 @@ TRIPLE_VECTORS = "vectors/triples.arrow"
 CHUNK_VECTORS = "vectors/chunks.arrow"
 COMMUNITY_VECTORS = "vectors/communities.arrow"
 ENTITY_VECTORS = "vectors/entities.arrow"
+MERGED_VECTORS = "vectors/merged.arrow"
 
 
 def passage_text(title: str, text: str) -> str:
