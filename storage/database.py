@@ -58,6 +58,8 @@ class Database:
         False opens read-only, also in a directory that cannot be written.
     upgrades
         For each older version, what makes the next one of it; done when the file is opened for writing.
+    busy_seconds
+        How long to wait for other writers before giving up.
 
     Attributes
     ----------
@@ -79,8 +81,10 @@ class Database:
         statements: Sequence[str],
         writable: bool,
         upgrades: Mapping[int, Sequence[str]] | None = None,
+        busy_seconds: float = _BUSY_SECONDS,
     ) -> None:
         self.path = path
+        self._busy_seconds = busy_seconds
         self.writable = writable
         self._mutex = threading.RLock()
         if not writable and not path.is_file():
@@ -104,7 +108,7 @@ class Database:
         connection = sqlite3.connect(
             f"file:{quote(str(self.path.absolute()))}?{self._mode()}",
             uri=True,
-            timeout=_BUSY_SECONDS,
+            timeout=self._busy_seconds,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -139,7 +143,7 @@ class Database:
         if self.version == version:
             return
         with self.transaction() as connection:
-            for older in range(self.version, version):
+            for older in range(self._pragma("user_version"), version):  # another may have come first
                 for statement in upgrades[older]:
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version={version}")

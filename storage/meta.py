@@ -98,6 +98,11 @@ class MetaStore:
         """Close the file; doing so twice is harmless."""
         self._database.close()
 
+    @property
+    def database(self) -> Database:
+        """The file itself, for stores that keep tables of their own in it."""
+        return self._database
+
     def drop_unfinished(self) -> None:
         """Undo what a dead writer left for a snapshot that never came; only the holder of the lock may."""
         live = self._as_of - 1

@@ -38,11 +38,14 @@ COMMAND_LINE = {
     "cli",
     "cli_models",
     "cli_options",
+    "cli_schema",
+    "cli_schema_review",
     "console",
     "demo",
     "environment",
     "rendering",
     "reports",
+    "schema_rendering",
     "__main__",
 }
 STOREY_OF = {room: storey for storey, rooms in enumerate(STOREYS) for room in rooms}

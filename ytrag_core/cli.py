@@ -23,6 +23,7 @@ from ytrag_core.cli_options import (
     SchemaOption,
     TopKOption,
 )
+from ytrag_core.cli_schema import schema_app
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
@@ -64,6 +65,7 @@ eval_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
+app.add_typer(schema_app, name="schema")
 
 BuildFormat = Literal["documents", "openie", "edges"]
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]

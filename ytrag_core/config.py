@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 __all__ = [
     "ROUTES",
     "BuildSettings",
+    "EvolutionSettings",
     "LLMSettings",
     "RetrievalSettings",
     "TreeSettings",
@@ -71,6 +72,33 @@ class TreeSettings(BaseModel):
     resolution: float = Field(default=10.0, gt=0.0)
 
 
+class EvolutionSettings(BaseModel):
+    """When a proposed type enters the graph schema of a knowledge base.
+
+    Attributes
+    ----------
+    mode : {"off", "review", "auto"}
+        `off`: nothing is proposed; `review`: proposals are kept until someone accepts or rejects them;
+        `auto`: what passes the thresholds below enters at the end of a build's extraction.
+    min_confidence : float
+        Least mean confidence of the passages that propose it.
+    min_chunks : int
+        Least number of passages that propose it.
+    min_documents : int
+        Least number of documents that these are of; all, where the knowledge base holds fewer.
+    similarity : float or None
+        Cosine of two names from which they may be one type; by default the encoder's `alias_similarity`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: Literal["off", "review", "auto"] = "review"
+    min_confidence: float = Field(default=0.7, ge=0.0, le=1.0)
+    min_chunks: int = Field(default=3, ge=1)
+    min_documents: int = Field(default=2, ge=1)
+    similarity: float | None = Field(default=None, ge=0.0, le=1.0)
+
+
 class BuildSettings(BaseModel):
     """How a snapshot is built.
 
@@ -86,6 +114,8 @@ class BuildSettings(BaseModel):
         Most similar names looked at for each name when alias edges are drawn.
     alias_names : int
         Graphs with more names than this get no alias edges.
+    evolution : EvolutionSettings
+        When a proposed type enters the graph schema.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,6 +125,7 @@ class BuildSettings(BaseModel):
     sentence_triples: int = Field(default=300_000, ge=0)
     alias_neighbours: int = Field(default=20, ge=0)
     alias_names: int = Field(default=300_000, ge=0)
+    evolution: EvolutionSettings = EvolutionSettings()
 
 
 class RetrievalSettings(BaseModel):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ytrag_core.documents.model import Chunk, Document, Problem
 from ytrag_core.documents.text import path_name
 from ytrag_core.errors import DocumentError
+from ytrag_core.extraction.canonical import CanonicalTypes
 from ytrag_core.extraction.codec import extraction_from_json, extraction_to_json
 from ytrag_core.extraction.model import Extraction
 from ytrag_core.extraction.offline import EXTRACTOR_VERSION, extract_offline
@@ -219,8 +220,9 @@ def stored_content(
         documents = list(meta.documents())
         row_of_document = {document.id: position for position, document in enumerate(documents)}
         counts = np.bincount([row_of_document[row.document_id] for row in rows], minlength=len(documents))
+        canonical = CanonicalTypes(schema)
         extractions = (
-            extraction
+            canonical.apply(extraction)
             for batch in _batches(rows)
             for extraction in _known_extractions(meta, batch)
             if extraction is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ytrag_core.documents.chunking import chunk_document, whole_chunk
@@ -21,9 +22,8 @@ from ytrag_core.pipeline.records import (
     store_recorded,
     stored_content,
 )
+from ytrag_core.pipeline.schema_in_force import schema_for_build, settle_schema
 from ytrag_core.pipeline.vector_cache import VectorCache
-from ytrag_core.schema.load import load_schema
-from ytrag_core.schema.model import GraphSchema
 from ytrag_core.storage.snapshot import SnapshotWriter
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ def build_from_documents(
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
-        graph_schema = _schema(
-            writer, _DEFAULT_SCHEMA if schema is None else schema, replace=schema is not None
-        )
+        graph_schema = schema_for_build(writer, schema, _DEFAULT_SCHEMA)
         with recorder.stage("read") as stage:
             documents = _counted(_documents(paths, root, problems), stage, recorder)
             store_documents(
@@ -81,8 +79,10 @@ def build_from_documents(
             )
         with recorder.stage("extract") as stage:
             stage.items = extract_missing(writer.meta, recorder)
+        graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
         content = stored_content(writer, paths, "documents", problems, graph_schema, recorder)
-        return build_snapshot(writer, content, encoder, settings, recorder, cache)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache)
+    return replace(report, notes=(*report.notes, *notes))
 
 
 def build_from_openie(
@@ -106,11 +106,13 @@ def build_from_openie(
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
-        graph_schema = _schema(writer, schema, replace=schema is not None)
+        graph_schema = schema_for_build(writer, schema)
         with recorder.stage("read") as stage:
             stage.items, problems = _store_openie(writer, folder)
+        graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
         content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder)
-        return build_snapshot(writer, content, encoder, settings, recorder, cache)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache)
+    return replace(report, notes=(*report.notes, *notes))
 
 
 def _store_openie(writer: SnapshotWriter, folder: Path) -> tuple[int, list[Problem]]:
@@ -220,16 +222,3 @@ def _cut_progress(document: Document, recorder: StageRecorder) -> Callable[[int,
     if len(document.text) < _LONG_TEXT:
         return None
     return recorder.callback(f"cut {document.source.rpartition('/')[2]}")
-
-
-def _schema(writer: SnapshotWriter, wanted: str | Path | None, *, replace: bool) -> GraphSchema | None:
-    """Return the schema in force: the one asked for, else that of the snapshot before."""
-    previous = writer.previous
-    if previous is not None and previous.manifest.schema_version and not replace:
-        stored = writer.meta.records("schema_versions").get(previous.manifest.schema_version)
-        return None if stored is None else GraphSchema.model_validate(stored)
-    if wanted is None:
-        return None
-    schema = load_schema(wanted)
-    writer.meta.put_record("schema_versions", schema.version, schema.model_dump(mode="json"))
-    return schema

@@ -15,9 +15,10 @@ from ytrag_core.schema.model import GraphSchema, type_key
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["load_schema", "parse_schema", "schema_names"]
+__all__ = ["format_text", "load_schema", "parse_schema", "schema_names"]
 
 _PACKAGE = "ytrag_core.schemas"
+_FORMAT = "graph.schema.json"
 _LISTS = {"Nodes": "entity_types", "Relations": "relation_types", "Attributes": "attribute_types"}
 _WANTED = (
     'an object with "entity_types", "relation_types" and "attribute_types", or one with "Nodes", "Relations" '
@@ -29,6 +30,11 @@ _MAX_SHOWN = 5
 def schema_names() -> list[str]:
     """Return the names of the schemas that come with ytrag, in alphabetical order."""
     return sorted(_bundled())
+
+
+def format_text() -> str:
+    """Return the JSON Schema of graph schema files, for editors and other programs."""
+    return resources.files(_PACKAGE).joinpath(_FORMAT).read_text(encoding="utf-8")
 
 
 def load_schema(source: str | Path) -> GraphSchema:
@@ -71,9 +77,10 @@ def parse_schema(text: str, *, name: str, where: str) -> GraphSchema:
     ----------
     text
         A JSON object: {name?, language?, description?, entity_types: [{name, description?}], relation_types:
-        [{name, description?, head?, tail?}], attribute_types: [{name, description?, entity_types?}]}, or
-        {Nodes: [...], Relations: [...], Attributes: [...]} with names only, where a repeated name counts
-        once.
+        [{name, description?, head?, tail?}], attribute_types: [{name, description?, entity_types?}]}, each
+        type with aliases and examples where it has any, or {Nodes: [...], Relations: [...], Attributes:
+        [...]} with names only, where a repeated name counts once. `$schema`, by which an editor finds the
+        format, may stand in either.
     name
         What the schema is called where the text does not say.
     where
@@ -96,6 +103,7 @@ def parse_schema(text: str, *, name: str, where: str) -> GraphSchema:
         raise SchemaError(f"{where} is nested too deeply; {_WANTED}") from None
     if not isinstance(fields, dict):
         raise SchemaError(f"{where} holds {_kind(fields)}; {_WANTED}")
+    fields.pop("$schema", None)
     if _LISTS.keys() & fields.keys():
         fields = _from_lists(fields, where)
     elif "entity_types" not in fields:
@@ -109,7 +117,11 @@ def parse_schema(text: str, *, name: str, where: str) -> GraphSchema:
 
 def _bundled() -> dict[str, Traversable]:
     entries = resources.files(_PACKAGE).iterdir()
-    return {entry.name.removesuffix(".json"): entry for entry in entries if entry.name.endswith(".json")}
+    return {entry.name.removesuffix(".json"): entry for entry in entries if _is_schema(entry.name)}
+
+
+def _is_schema(name: str) -> bool:
+    return name.endswith(".json") and name != _FORMAT
 
 
 def _read_file(path: Path) -> GraphSchema:

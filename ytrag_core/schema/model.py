@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Self
 
-__all__ = ["AttributeType", "EntityType", "GraphSchema", "RelationType", "type_key"]
+__all__ = [
+    "TYPE_KINDS",
+    "AttributeType",
+    "EntityType",
+    "GraphSchema",
+    "RelationType",
+    "SchemaType",
+    "TypeKind",
+    "type_key",
+]
+
+TypeKind = Literal["entity", "relation", "attribute"]
+TYPE_KINDS: tuple[TypeKind, ...] = ("entity", "relation", "attribute")
 
 
 def _one_line(text: str) -> str:
@@ -35,6 +56,14 @@ class _Part(BaseModel):
 
     name: Name
     description: Line = ""
+    aliases: tuple[Name, ...] = Field(default=(), strict=False)
+    examples: tuple[Name, ...] = Field(default=(), strict=False)
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out lists that came later to the format where empty: old versions keep their hash."""
+        fields: dict[str, Any] = dump(self)
+        return {key: value for key, value in fields.items() if value or key not in ("aliases", "examples")}
 
 
 class EntityType(_Part):
@@ -46,6 +75,10 @@ class EntityType(_Part):
         Unique among the entity types, whatever the case.
     description
         What falls under it; read by people and by language models.
+    aliases
+        Other names of the same type: what is found under one of them counts as this type.
+    examples
+        A few names of things of this type.
     """
 
 
@@ -58,6 +91,10 @@ class RelationType(_Part):
         Unique among the relation types, whatever the case.
     description
         What the link states.
+    aliases
+        Other names of the same relation, read in the same direction.
+    examples
+        A few statements of it.
     head, tail
         Names of the entity types that may stand there; empty allows every type.
     """
@@ -75,11 +112,19 @@ class AttributeType(_Part):
         Unique among the attribute types, whatever the case.
     description
         What the value states.
+    aliases
+        Other names of the same attribute.
+    examples
+        A few of its values.
     entity_types
         Names of the entity types that may have it; empty allows every type.
     """
 
     entity_types: tuple[Name, ...] = Field(default=(), strict=False)
+
+
+SchemaType: TypeAlias = EntityType | RelationType | AttributeType
+_AnyType = TypeVar("_AnyType", EntityType, RelationType, AttributeType)
 
 
 class GraphSchema(BaseModel):
@@ -112,9 +157,8 @@ class GraphSchema(BaseModel):
     def _check_names(self) -> Self:
         if not self.entity_types:
             raise ValueError("it has no entity type; at least 1 was wanted")
-        _refuse_repeats("entity type", (kind.name for kind in self.entity_types))
-        _refuse_repeats("relation type", (relation.name for relation in self.relation_types))
-        _refuse_repeats("attribute type", (attribute.name for attribute in self.attribute_types))
+        for kind in TYPE_KINDS:
+            _refuse_repeats(f"{kind} type", (name for part in self.types(kind) for name in _names(part)))
         known = {kind.name for kind in self.entity_types}
         for relation in self.relation_types:
             _refuse_unknown(f"relation type {relation.name!r}, head", relation.head, known)
@@ -128,16 +172,40 @@ class GraphSchema(BaseModel):
         """Twelve hexadecimal digits that change whenever anything in the schema does."""
         return hashlib.sha256(self.model_dump_json().encode("utf-8")).hexdigest()[:12]
 
+    def types(self, kind: TypeKind) -> tuple[SchemaType, ...]:
+        """Return the types of one kind, in their order."""
+        listed: dict[TypeKind, tuple[SchemaType, ...]] = {
+            "entity": self.entity_types,
+            "relation": self.relation_types,
+            "attribute": self.attribute_types,
+        }
+        return listed[kind]
+
+    def find(self, kind: TypeKind, name: str) -> SchemaType | None:
+        """Return the type of that kind with that name or alias, whatever its case and spacing, or None."""
+        index: dict[TypeKind, dict[str, Any]] = {
+            "entity": self._entity_index,
+            "relation": self._relation_index,
+            "attribute": self._attribute_index,
+        }
+        found: SchemaType | None = index[kind].get(type_key(name))
+        return found
+
+    def canonical(self, kind: TypeKind, name: str) -> str:
+        """Return the schema's own name of a type for any spelling or alias of it, else the name as given."""
+        known = self.find(kind, name)
+        return name if known is None else known.name
+
     def entity_type(self, name: str) -> EntityType | None:
-        """Return the entity type of that name, whatever its case and spacing, or None."""
+        """Return the entity type of that name or alias, whatever its case and spacing, or None."""
         return self._entity_index.get(type_key(name))
 
     def relation_type(self, name: str) -> RelationType | None:
-        """Return the relation type of that name, whatever its case and spacing, or None."""
+        """Return the relation type of that name or alias, whatever its case and spacing, or None."""
         return self._relation_index.get(type_key(name))
 
     def attribute_type(self, name: str) -> AttributeType | None:
-        """Return the attribute type of that name, whatever its case and spacing, or None."""
+        """Return the attribute type of that name or alias, whatever its case and spacing, or None."""
         return self._attribute_index.get(type_key(name))
 
     def allows(self, head_type: str, relation: str, tail_type: str) -> bool:
@@ -171,20 +239,29 @@ class GraphSchema(BaseModel):
 
     @cached_property
     def _entity_index(self) -> dict[str, EntityType]:
-        return {type_key(kind.name): kind for kind in self.entity_types}
+        return _index(self.entity_types)
 
     @cached_property
     def _relation_index(self) -> dict[str, RelationType]:
-        return {type_key(relation.name): relation for relation in self.relation_types}
+        return _index(self.relation_types)
 
     @cached_property
     def _attribute_index(self) -> dict[str, AttributeType]:
-        return {type_key(attribute.name): attribute for attribute in self.attribute_types}
+        return _index(self.attribute_types)
 
 
 def type_key(name: str) -> str:
-    """Return what two spellings of one type name share, whatever their case, spacing and underscores."""
-    return _one_line(name.replace("_", " ")).casefold()
+    """Return what two spellings of a type name share, whatever their case, width, spaces and underscores."""
+    folded = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    return _one_line(folded.replace("_", " ")).casefold()
+
+
+def _names(part: SchemaType) -> tuple[str, ...]:
+    return (part.name, *part.aliases)
+
+
+def _index(parts: Sequence[_AnyType]) -> dict[str, _AnyType]:
+    return {type_key(name): part for part in parts for name in _names(part)}
 
 
 def _refuse_repeats(kind: str, names: Iterable[str]) -> None:
