@@ -36,6 +36,8 @@ STOREYS = (
 # Modules that are the command line together.
 COMMAND_LINE = {
     "cli",
+    "cli_index",
+    "cli_jobs",
     "cli_models",
     "cli_options",
     "cli_schema",

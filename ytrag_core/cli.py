@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ytrag_core.cli_index import build, index, show_build
+from ytrag_core.cli_jobs import jobs
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
     EncoderOption,
-    Extractor,
     FolderArgument,
     JsonOption,
+    KbOption,
     Mode,
-    PathsArgument,
     PrecisionChoice,
     PrecisionOption,
     QuestionArgument,
@@ -38,7 +39,6 @@ from ytrag_core.errors import ConfigError
 if TYPE_CHECKING:
     from ytrag_core.evaluation.datasets import Question
     from ytrag_core.knowledge_base import KnowledgeBase
-    from ytrag_core.pipeline.report import BuildReport
 
 __all__ = ["app", "main"]
 
@@ -66,9 +66,7 @@ app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
 app.add_typer(schema_app, name="schema")
-
-BuildFormat = Literal["documents", "openie", "edges"]
-KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
+app.command("jobs", epilog="Example: ytrag jobs --kb kb --failed")(jobs)
 
 
 def main() -> None:
@@ -115,30 +113,7 @@ def demo(
         show_demo(stdout_console(), outcome)
 
 
-@app.command(epilog="Example: ytrag index notes/ report.md --kb kb")
-def index(
-    paths: PathsArgument,
-    kb: KbOption,
-    schema: SchemaOption = None,
-    extractor: Annotated[
-        Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
-    ] = Extractor.AUTO,
-    encoder: EncoderOption = None,
-    precision: PrecisionOption = PrecisionChoice.AUTO,
-    reuse_vectors: ReuseOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Index documents: text, Markdown, HTML, PDF, Word, tables and JSON.
-
-    PATH is a file, a folder, a pattern such as 'notes/**/*.md', or a zip archive. Records {id?, title?, text}
-    come from .jsonl, .json and tables with a column called text. HTML and PDF need ytrag's extra "docs".
-    What cannot be read is reported with its reason; the rest is indexed.
-    """
-    if extractor is Extractor.LLM:
-        raise ConfigError(
-            "extraction by a language model is not part of this version; use --extractor auto or offline"
-        )
-    _build("documents", paths, kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+app.command("index", epilog="Example: ytrag index notes/ report.md --kb kb")(index)
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
@@ -152,7 +127,7 @@ def import_openie(
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
-    _build("openie", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+    build("openie", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
 
 
 @import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
@@ -166,49 +141,7 @@ def import_edges(
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
-    _build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
-
-
-def _build(
-    kind: BuildFormat,
-    sources: list[Path],
-    kb: Path,
-    encoder: str | None,
-    precision: PrecisionChoice,
-    reuse_vectors: Path | None,
-    *,
-    as_json: bool,
-    schema: str | None = None,
-    replace: bool = False,
-) -> None:
-    from ytrag_core.knowledge_base import KnowledgeBase
-
-    with progress_bars() as progress:
-        report = KnowledgeBase.build(
-            kb,
-            sources,
-            format=kind,
-            encoder=encoder,
-            precision=precision.value,
-            encoder_place=encoder_place(),
-            progress=progress,
-            schema=schema,
-            replace=replace,
-            reuse_vectors=reuse_vectors,
-        )
-    _show_build(report, kb, as_json=as_json)
-
-
-def _show_build(report: BuildReport, kb: Path, *, as_json: bool) -> None:
-    from ytrag_core.reports import show_report
-
-    if as_json:
-        emit_json(report.to_json())
-        return
-    show_report(stdout_console(), report, kb)
-    for told in report.notes:
-        note(told)
-    note(f'ask it something: ytrag ask "..." --kb {kb}')
+    build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
 
 
 @app.command(epilog="Example: ytrag reembed --kb kb --encoder multilingual-e5-small")
@@ -231,7 +164,7 @@ def reembed(
             progress=progress,
             reuse_vectors=reuse_vectors,
         )
-    _show_build(report, kb, as_json=as_json)
+    show_build(report, kb, as_json=as_json)
 
 
 @app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')

@@ -13,6 +13,7 @@ __all__ = [
     "Extractor",
     "FolderArgument",
     "JsonOption",
+    "KbOption",
     "Mode",
     "PathsArgument",
     "PrecisionChoice",
@@ -20,7 +21,9 @@ __all__ = [
     "QuestionArgument",
     "ReuseOption",
     "SchemaOption",
+    "Style",
     "TopKOption",
+    "UnknownTypes",
 ]
 
 
@@ -37,6 +40,20 @@ class Extractor(StrEnum):
     AUTO = "auto"
     LLM = "llm"
     OFFLINE = "offline"
+
+
+class Style(StrEnum):
+    """How a language model is asked about a passage."""
+
+    CHUNK = "chunk"
+    SENTENCES = "sentences"
+
+
+class UnknownTypes(StrEnum):
+    """What becomes of types that the schema lacks."""
+
+    PROPOSE = "propose"
+    DROP = "drop"
 
 
 class PrecisionChoice(StrEnum):
@@ -70,6 +87,7 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
+KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 SchemaOption = Annotated[
     str | None,
     typer.Option(
@@ -82,4 +100,7 @@ SchemaOption = Annotated[
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
-PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+PathsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[PATH]...", help="What to read; several are fine.", show_default=False),
+]

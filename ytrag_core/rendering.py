@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ytrag_core.agent.highlight import highlights
-from ytrag_core.agent.language import phrase, question_language
+from ytrag_core.agent.language import phrase
 from ytrag_core.agent.linking import linking_path
 from ytrag_core.agent.paths import chain, fact_line, node_name
 from ytrag_core.console import printable
+from ytrag_core.llm.language import question_language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.graph.tables import ENTITIES, GraphTables
+from ytrag_core.pipeline.describe import describe_communities
 from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
 from ytrag_core.pipeline.vectors import (
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from ytrag_core.config import BuildSettings
     from ytrag_core.documents.model import Problem
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.pipeline.describe import Described
+    from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.pipeline.vector_cache import VectorCache
     from ytrag_core.storage.snapshot import SnapshotWriter
     from ytrag_core.tree.model import KnowledgeTree
@@ -110,6 +113,7 @@ def build_snapshot(
     settings: BuildSettings,
     recorder: StageRecorder,
     cache: VectorCache,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Build, write and commit a snapshot.
 
@@ -127,6 +131,8 @@ def build_snapshot(
         Times the stages.
     cache
         The known vectors.
+    plan
+        Whether and how a language model names communities; without one, names that it gave before are kept.
 
     Returns
     -------
@@ -143,6 +149,7 @@ def build_snapshot(
         write_arrays(_path(writer, layout.ENTITY_VECTORS), {"vectors": entity_vectors})
         del entity_vectors
         _write_communities(writer, _community_vectors(tree, vectors))
+    described = describe_communities(writer, tree, graph, recorder, plan)
     with recorder.stage("walk graph", graph.n_triples):
         aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
@@ -158,7 +165,7 @@ def build_snapshot(
         "communities": tree.n_communities,
     }
     with recorder.stage("commit", sum(counts.values())):
-        _write_tables(writer, content, tree)
+        _write_tables(writer, content, tree, described)
         cache.keep()
         manifest = writer.commit(
             counts=counts,
@@ -175,6 +182,8 @@ def build_snapshot(
         text_encoder.n_reused,
         tuple(recorder.stages),
         tuple(content.problems),
+        notes=described.notes,
+        language_model=None if described.spent is None else {"communities": described.spent},
     )
 
 
@@ -345,7 +354,12 @@ def _write_text_indices(
         LexicalIndex.build(passages, progress=recorder.callback("text index")).save(writer.path / "bm25")
 
 
-def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree) -> None:
+def _write_tables(
+    writer: SnapshotWriter,
+    content: Content,
+    tree: KnowledgeTree,
+    described: Described,
+) -> None:
     graph = content.graph
     entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
     is_leaf = np.zeros(tree.n_communities, bool)
@@ -355,8 +369,8 @@ def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree)
             np.arange(tree.n_communities, dtype=np.int32),
             tree.level,
             tree.parent,
-            tree.names,
-            [""] * tree.n_communities,
+            described.names,
+            described.summaries,
             tree.centre,
             pa.ListArray.from_arrays(tree.keywords_indptr.astype(np.int32), pa.array(tree.keywords)),
             tree.size,

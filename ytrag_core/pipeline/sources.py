@@ -15,8 +15,9 @@ from ytrag_core.extraction.recorded import read_openie
 from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content, build_snapshot
+from ytrag_core.pipeline.plan import ExtractionPlan
+from ytrag_core.pipeline.reading import read_passages, stored_extractions
 from ytrag_core.pipeline.records import (
-    extract_missing,
     known_sources,
     store_documents,
     store_recorded,
@@ -32,9 +33,17 @@ if TYPE_CHECKING:
 
     from ytrag_core.config import BuildSettings
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.pipeline.model_run import RunTally
     from ytrag_core.pipeline.report import BuildReport, RunningStage, StageRecorder
+    from ytrag_core.schema.model import GraphSchema
 
-__all__ = ["build_from_documents", "build_from_edges", "build_from_openie"]
+__all__ = [
+    "build_from_documents",
+    "build_from_edges",
+    "build_from_openie",
+    "distinct_documents",
+    "document_schema",
+]
 
 _DEFAULT_SCHEMA = "general"
 _LONG_TEXT = 2_000_000
@@ -48,6 +57,7 @@ def build_from_documents(
     recorder: StageRecorder,
     schema: str | Path | None = None,
     reuse_vectors: Path | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Add documents to a knowledge base; unchanged ones cost nothing, changed ones are replaced.
 
@@ -58,13 +68,15 @@ def build_from_documents(
     ConfigError
         The knowledge base holds an imported graph, or it or that of `reuse_vectors` is of another encoder.
     """
+    plan = plan or ExtractionPlan()
     problems: list[Problem] = []
+    read: dict[str, str] = {}
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
-        graph_schema = schema_for_build(writer, schema, _DEFAULT_SCHEMA)
+        graph_schema = document_schema(writer, schema)
         with recorder.stage("read") as stage:
-            documents = _counted(_documents(paths, root, problems), stage, recorder)
+            documents = _counted(distinct_documents(paths, root, problems), stage, recorder, read)
             store_documents(
                 writer.meta,
                 documents,
@@ -77,12 +89,15 @@ def build_from_documents(
                 ),
                 problems,
             )
-        with recorder.stage("extract") as stage:
-            stage.items = extract_missing(writer.meta, recorder)
+        proposing = settings.evolution.mode != "off"
+        tally = read_passages(writer, plan, graph_schema, encoder, read, recorder, proposing=proposing)
+        problems += [] if tally is None else tally.problems
         graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
-        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache)
-    return replace(report, notes=(*report.notes, *notes))
+        stored = stored_extractions(writer, graph_schema, plan)
+        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder, stored)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, plan)
+    report = replace(report, notes=(*report.notes, *notes))
+    return report if tally is None else _with_tally(report, tally, root)
 
 
 def build_from_openie(
@@ -93,6 +108,7 @@ def build_from_openie(
     recorder: StageRecorder,
     schema: str | Path | None = None,
     reuse_vectors: Path | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Add passages with recorded triples to a knowledge base; chunk ids are the passage ids.
 
@@ -110,8 +126,9 @@ def build_from_openie(
         with recorder.stage("read") as stage:
             stage.items, problems = _store_openie(writer, folder)
         graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
-        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache)
+        stored = stored_extractions(writer, graph_schema)
+        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder, stored)
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, plan)
     return replace(report, notes=(*report.notes, *notes))
 
 
@@ -135,6 +152,7 @@ def build_from_edges(
     *,
     replace: bool = False,
     reuse_vectors: Path | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Import a graph of nodes and edges.
 
@@ -164,7 +182,26 @@ def build_from_edges(
         content = Content(
             source.graph, DOCUMENTS.empty_table(), CHUNKS.empty_table(), [origin], source.problems
         )
-        return build_snapshot(writer, content, encoder, settings, recorder, cache)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, plan)
+
+
+def _with_tally(report: BuildReport, tally: RunTally, root: Path) -> BuildReport:
+    """Add what a language model was asked to a report, and what is left to do."""
+    notes = list(report.notes)
+    if tally.stopped:
+        notes.append(
+            f"the language model was stopped: {tally.stopped}; {tally.pending:,} passages are left, run the "
+            "same command again to go on"
+        )
+    n_failed = tally.failed + tally.failed_before
+    if n_failed:
+        notes.append(
+            f"{n_failed:,} passages could not be read by the language model: `ytrag jobs --kb {root}` lists "
+            f"them, and `ytrag index --retry-failed --kb {root}` tries them again"
+        )
+    return replace(
+        report, notes=tuple(notes), language_model={**tally.to_json(), **(report.language_model or {})}
+    )
 
 
 def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
@@ -188,13 +225,22 @@ def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
         )
 
 
-def _documents(paths: Sequence[Path], root: Path, problems: list[Problem]) -> Iterator[Document]:
+def distinct_documents(paths: Sequence[Path], root: Path, out_problems: list[Problem]) -> Iterator[Document]:
+    """Yield the documents of some paths, each id once, without the knowledge base's own directory.
+
+    Raises
+    ------
+    DocumentError
+        A path does not exist.
+    """
     seen: set[str] = set()
     for item in read_documents(paths, skip=root):
         if isinstance(item, Problem):
-            problems.append(item)
+            out_problems.append(item)
         elif item.id in seen:
-            problems.append(Problem(item.source, f"the id {item.id!r} was already used; the first counts"))
+            out_problems.append(
+                Problem(item.source, f"the id {item.id!r} was already used; the first counts")
+            )
         else:
             seen.add(item.id)
             yield item
@@ -209,9 +255,10 @@ def _folder_hash(folder: Path) -> str:
 
 
 def _counted(
-    documents: Iterable[Document], stage: RunningStage, recorder: StageRecorder
+    documents: Iterable[Document], stage: RunningStage, recorder: StageRecorder, out_read: dict[str, str]
 ) -> Iterator[Document]:
     for document in documents:
+        out_read[document.id] = document.source
         stage.items += 1
         recorder.progress("read", stage.items, None)
         yield document
@@ -222,3 +269,8 @@ def _cut_progress(document: Document, recorder: StageRecorder) -> Callable[[int,
     if len(document.text) < _LONG_TEXT:
         return None
     return recorder.callback(f"cut {document.source.rpartition('/')[2]}")
+
+
+def document_schema(writer: SnapshotWriter, wanted: str | Path | None) -> GraphSchema | None:
+    """Return the schema that bounds the extraction of documents."""
+    return schema_for_build(writer, wanted, _DEFAULT_SCHEMA)
