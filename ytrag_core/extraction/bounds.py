@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.documents.model import Chunk
     from ytrag_core.extraction.model import EntityMention, Extraction
-    from ytrag_core.extraction.reply import TypeRecord
+    from ytrag_core.extraction.tolerant import TypeRecord
     from ytrag_core.schema.model import GraphSchema
 
 __all__ = ["bounded", "proposals_of"]

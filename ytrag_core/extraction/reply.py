@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, WithJsonSchema, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, WithJsonSchema, create_model, model_validator
 
 from ytrag_core.extraction.tolerant import Records, read_records
 
@@ -95,9 +95,5 @@ def sentence_reply(names: Sequence[str], relations: Sequence[str]) -> type[BaseM
     link: Any = Literal[tuple(relations)] if relations else str
     triple = create_model("Triple", head=(end, ...), relation=(link, ...), tail=(end, ...))
     listed: Any = list[triple]  # type: ignore[valid-type]
-    schema = {"maxItems": _MOST_TRIPLES}
-    from pydantic import Field
-
-    return create_model(
-        "SentenceReply", triples=(listed, Field(default_factory=list, json_schema_extra=schema))
-    )
+    bound = Field(default_factory=list, json_schema_extra={"maxItems": _MOST_TRIPLES})
+    return create_model("SentenceReply", triples=(listed, bound))

@@ -127,7 +127,7 @@ def _sentences(chunk: Chunk, found: Extraction) -> Iterator[_Sentence]:
     title = next((name for form, name in forms if form == " ".join(chunk.title.split())), "")
     for start, end in split_sentences(chunk.text):
         text = " ".join(chunk.text[start:end].split())
-        places = {}
+        places: dict[str, int] = {}
         for form, name in forms:
             at = _place(form, text)
             if at >= 0:

@@ -49,7 +49,10 @@ class Heard:
 class Style(Protocol):
     """Asks about a passage in one call or in several."""
 
-    prompts: tuple[str, ...]
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The names of the prompts that it uses."""
+        ...
 
     def conversations(self, chunk: Chunk, menu: Menu) -> list[list[Message]]:
         """Return what each call says, without what depends on the replies."""

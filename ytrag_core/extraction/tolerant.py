@@ -104,7 +104,7 @@ class Records:
     malformed: list[tuple[str, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return sum(map(len, (self.entities, self.attributes, self.triples, self.new_types)))
+        return len(self.entities) + len(self.attributes) + len(self.triples) + len(self.new_types)
 
     def refuse(self, value: object, reason: str) -> None:
         """Set something aside."""
