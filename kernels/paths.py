@@ -1,11 +1,11 @@
-"""Bounded beam search for chains of triples, scored as a whole against a question."""
+"""Chains of triples, prolonged by a step and scored as a whole against a question."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import float32, int32, int64, uint16
+from numba import float32, int32, int64, uint16, uint64
 
 from .decorator import kernel, ro, rw
 from .instructions import widen
@@ -52,66 +52,6 @@ def dot(left: NDArray[np.float32], right: NDArray[np.float32]) -> np.float32:
     for column in range(left.shape[0]):
         total += left[column] * right[column]
     return total
-
-
-@kernel((ro(int64), ro(int32), ro(int32, 2), int64, int64))
-def steps_on_one_side(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    nodes: NDArray[np.int32],
-    n_passed: int,
-    row_limit: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """List the CSR entries that prolong paths without a loop.
-
-    Parameters
-    ----------
-    indptr, indices : (n_rows + 1,) int64 and (n_entries,) int32
-    nodes : (n_paths, at least n_passed) int32 in [0, n_rows)
-        The nodes of each path.
-    n_passed, row_limit : int, at least 1
-        How many nodes each has, of which it goes on from the last; most entries of a row, a longer one is
-        sampled evenly.
-
-    Returns
-    -------
-    positions, owner : (n_steps,) int64 and int32
-        The entries, and the path that each prolongs, not descending.
-
-    Raises
-    ------
-    ValueError
-        If a node is out of range.
-
-    Notes
-    -----
-    `n_passed` comparisons for an entry looked at.
-    """
-    n_paths = nodes.shape[0]
-    capacity = 0
-    for path in range(n_paths):
-        node = nodes[path, n_passed - 1]
-        if node < 0 or node >= indptr.shape[0] - 1:
-            raise ValueError("a node is outside the graph")
-        capacity += min(indptr[node + 1] - indptr[node], row_limit)
-    positions = np.empty(capacity, np.int64)
-    owner = np.empty(capacity, np.int32)
-    n_steps = 0
-    for path in range(n_paths):
-        node = nodes[path, n_passed - 1]
-        start, length = indptr[node], indptr[node + 1] - indptr[node]
-        n_looked_at = min(length, row_limit)
-        for j in range(n_looked_at):
-            position = start + j * length // n_looked_at
-            is_new = True
-            for i in range(n_passed):
-                if nodes[path, i] == indices[position]:
-                    is_new = False
-            if is_new:
-                positions[n_steps] = position
-                owner[n_steps] = path
-                n_steps += 1
-    return positions[:n_steps].copy(), owner[:n_steps].copy()
 
 
 @kernel(
@@ -167,63 +107,6 @@ def triple_vector(
         out_fact[column] *= inverse
 
 
-@kernel(
-    (
-        ro(uint16, 2), ro(uint16, 2), ro(int32), ro(int32), ro(float32), ro(float32),
-        ro(int32, 2), ro(int32), ro(float32, 2), ro(float32),
-    )
-)  # fmt: skip
-def rough_scores(
-    string_bits: NDArray[np.uint16],
-    triple_bits: NDArray[np.uint16],
-    node_string: NDArray[np.int32],
-    relation_string: NDArray[np.int32],
-    question: NDArray[np.float32],
-    residual: NDArray[np.float32],
-    steps: NDArray[np.int32],
-    owner: NDArray[np.int32],
-    facts: NDArray[np.float32],
-    end_dots: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """Score steps cheaply, without the length of the sums.
-
-    Parameters
-    ----------
-    string_bits, triple_bits, node_string, relation_string, question, residual
-        As `beam_paths` takes them.
-    steps, owner : (n_steps, 3) and (n_steps,) int32
-        Triple, relation and next node of each step, and the path that it prolongs.
-    facts : (n_paths, d) float32
-        Sum of the vectors of each path's triples.
-    end_dots : (n_paths,) float32
-        Dot product of the question and the name of each path's last node.
-
-    Returns
-    -------
-    (n_steps,) float32
-        What triple and path resemble the question, and the relation the residual.
-
-    Notes
-    -----
-    For a step 4 d bytes and some 10 d flops.
-    """
-    name, asked = np.empty(question.shape[0], np.float32), np.empty(question.shape[0], np.float32)
-    path_dots = np.empty(facts.shape[0], np.float32)
-    for path in range(facts.shape[0]):
-        path_dots[path] = dot(facts[path], question)
-    scores = np.empty(steps.shape[0], np.float32)
-    for i in range(steps.shape[0]):
-        widen_row(string_bits, int(relation_string[steps[i, 1]]), asked)
-        if triple_bits.shape[0] > 0:
-            widen_row(triple_bits, steps[i, 0], name)
-            alike = dot(name, question)
-        else:
-            widen_row(string_bits, int(node_string[steps[i, 2]]), name)
-            alike = (dot(name, question) + dot(asked, question) + end_dots[owner[i]]) / np.float32(3)
-        scores[i] = alike + dot(asked, residual) + path_dots[owner[i]]
-    return scores
-
-
 @kernel((ro(float32), ro(float32), ro(float32)))
 def cosine_of_sum(
     left: NDArray[np.float32], right: NDArray[np.float32], query: NDArray[np.float32]
@@ -247,149 +130,177 @@ def cosine_of_sum(
     return (dot(left, query) + dot(right, query)) / max(length, np.float32(1e-12))
 
 
+@kernel((uint64, uint64, ro(uint64), ro(float32)))
+def covered_by(
+    words: np.uint64, covered: np.uint64, word_places: NDArray[np.uint64], word_weight: NDArray[np.float32]
+) -> tuple[np.uint64, np.float32]:
+    """Cover one further place of each of a relation's words in the question.
+
+    Parameters
+    ----------
+    words : uint64
+        The relation's words, a bit each.
+    covered : uint64
+        Places of the question that are covered already, a bit each.
+    word_places, word_weight : (n_words,) uint64 and float32
+        The places of each word in the question; what one counts.
+
+    Returns
+    -------
+    covered, gained : uint64, float32
+        The places covered now, and what the new ones count: a word that is asked for once counts once.
+
+    Notes
+    -----
+    A few operations a word.
+    """
+    gained = np.float32(0)
+    for word in range(word_places.shape[0]):
+        if (words >> np.uint64(word)) & np.uint64(1):
+            free = word_places[word] & ~covered
+            if free != np.uint64(0):
+                covered |= free & (~free + np.uint64(1))
+                gained += word_weight[word]
+    return covered, gained
+
+
 @kernel(
     (
-        ro(int64), ro(int32), ro(int32), ro(int64), ro(int32), ro(int32), ro(int32),
-        ro(uint16, 2), ro(uint16, 2), ro(int32), ro(int32), ro(float32), ro(float32), ro(int32),
-        int64, int64, int64, int64, int64, float32, float32, float32,
+        ro(uint16, 2), ro(uint16, 2), ro(int32), ro(int32), ro(float32), ro(float32),
+        ro(uint64), ro(float32), ro(uint64), ro(float32), float32, float32,
+        ro(int32, 2), ro(int32), ro(int32), ro(float32),
+        ro(float32, 2), ro(float32, 2), ro(uint64), ro(float32), ro(float32), int64, int64,
     )
 )  # fmt: skip
-def beam_paths(
-    forth_indptr: NDArray[np.int64],
-    forth_indices: NDArray[np.int32],
-    forth_relation: NDArray[np.int32],
-    back_indptr: NDArray[np.int64],
-    back_indices: NDArray[np.int32],
-    back_relation: NDArray[np.int32],
-    back_triple: NDArray[np.int32],
+def longer_paths(
     string_bits: NDArray[np.uint16],
     triple_bits: NDArray[np.uint16],
     node_string: NDArray[np.int32],
     relation_string: NDArray[np.int32],
     question: NDArray[np.float32],
     residual: NDArray[np.float32],
-    starts: NDArray[np.int32],
-    n_entities: int,
-    beam: int,
-    max_hops: int,
-    row_limit: int,
+    relation_words: NDArray[np.uint64],
+    relation_said: NDArray[np.float32],
+    word_places: NDArray[np.uint64],
+    word_weight: NDArray[np.float32],
+    asked: np.float32,
+    word_gain: np.float32,
+    steps: NDArray[np.int32],
+    end: NDArray[np.int32],
+    owner: NDArray[np.int32],
+    cost: NDArray[np.float32],
+    facts: NDArray[np.float32],
+    relations: NDArray[np.float32],
+    covered: NDArray[np.uint64],
+    matched: NDArray[np.float32],
+    said: NDArray[np.float32],
     max_scored: int,
-    hub_cost: np.float32,
-    value_cost: np.float32,
-    step_gain: np.float32,
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-    """Return the best chains of each length that start at some nodes.
+    beam: int,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.uint64],
+    NDArray[np.float32],
+    NDArray[np.float32],
+]:
+    """Prolong paths by the steps that make the best ones.
 
     Parameters
     ----------
-    forth_indptr, forth_indices, forth_relation, back_indptr, back_indices, back_relation, back_triple
-        CSR from heads to tails, where a triple's id is its position, and from tails to heads.
     string_bits, triple_bits, node_string, relation_string
         As `triple_vector` takes them.
     question, residual : (d,) float32
         Unit vectors of the question and of what it asks about its names.
-    starts : (n_starts,) int32
-        Nodes to start from.
-    n_entities : int
-        Nodes from here on are attribute values.
-    beam, max_hops, row_limit, max_scored : int, at least 1
-        Chains kept of each length; longest chain; edges of one node and direction looked at; steps of one
-        length that are scored in full, where there are more those best by `rough_scores`.
-    hub_cost, value_cost, step_gain : float32
-        Cost of passing a node of degree g, times ln(1 + g); of passing an attribute value; gain of each
-        triple after the first.
+    relation_words, relation_said : (n_relations,) uint64 and float32
+        The words of the question that each relation has, a bit each; what all its words count.
+    word_places, word_weight, asked
+        As `covered_by` takes them; what all the places together count.
+    word_gain : float32
+        What a path gains whose words are those that are asked for.
+    steps : (n_steps, 3) int32
+        Triple, relation and next node; in range, not checked.
+    end : (n_paths,) int32
+        The last node of each path.
+    owner : (n_steps,) int32 in [0, n_paths)
+        The path that each step prolongs.
+    cost : (n_steps,) float32
+        Cost of the path with the step.
+    facts, relations : (n_paths, d) float32
+        Sums of the vectors of each path's triples and of their relations.
+    covered, matched, said : (n_paths,) uint64, float32, float32
+        Places of the question that its relations' words cover, what these count, what all its words count.
+    max_scored, beam : int, at least 1
+        Steps scored in full, where there are more those best without the length of the sums; paths kept.
 
     Returns
     -------
-    nodes, triples : (n_found, max_hops + 1) and (n_found, max_hops) int32
-        The nodes and the triples of each chain, -1 behind its end.
-    scores : (n_found,) float32
+    chosen : (n_kept,) int64
+        The steps, best first; of equal ones the first.
+    scores : (n_kept,) float32
         Cosine of the question and the sum of the triples' vectors, and of the residual and the sum of the
-        relations' vectors, less costs, plus gains; short chains first, then by score.
-
-    Raises
-    ------
-    ValueError
-        If a node is out of range, or a limit below 1.
+        relations' vectors, plus `word_gain` times the F1 of words, less the cost.
+    facts, relations, covered, matched, said
+        Of the paths kept, with the step.
 
     Notes
     -----
-    For a step scored in full: 6 d bytes, some 30 d flops. Of equal scores that goes first which prolongs the
-    better chain, along a triple rather than against one.
+    For a step scored in full 6 d bytes and some 30 d flops, for another 4 d and 6 d.
     """
-    if beam < 1 or max_hops < 1 or row_limit < 1 or max_scored < 1:
-        raise ValueError("wanted a beam, hops and limits of 1 or more")
-    d, n_starts = question.shape[0], starts.shape[0]
-    found_nodes = np.empty((0, max_hops + 1), np.int32)
-    found_triples = np.empty((0, max_hops), np.int32)
-    found_scores = np.empty(0, np.float32)
-    nodes = np.full((n_starts, max_hops + 1), -1, np.int32)
-    nodes[:, 0] = starts
-    triples = np.full((n_starts, max_hops), -1, np.int32)
-    facts = np.zeros((n_starts, d), np.float32)
-    relations = np.zeros((n_starts, d), np.float32)
-    costs = np.zeros(n_starts, np.float32)
-    fact, asked = np.empty(d, np.float32), np.empty(d, np.float32)
-    for hop in range(max_hops):
-        forth, forth_owner = steps_on_one_side(forth_indptr, forth_indices, nodes, hop + 1, row_limit)
-        back, back_owner = steps_on_one_side(back_indptr, back_indices, nodes, hop + 1, row_limit)
-        owner = np.concatenate((forth_owner, back_owner))
-        if owner.shape[0] == 0:
-            break
-        steps = np.empty((owner.shape[0], 3), np.int32)
-        n_forth = forth.shape[0]
-        steps[:n_forth, 0] = forth
-        steps[:n_forth, 1] = forth_relation[forth]
-        steps[:n_forth, 2] = forth_indices[forth]
-        steps[n_forth:, 0] = back_triple[back]
-        steps[n_forth:, 1] = back_relation[back]
-        steps[n_forth:, 2] = back_indices[back]
-        end_dots = np.empty(nodes.shape[0], np.float32)
-        for path in range(nodes.shape[0]):
-            node = nodes[path, hop]
-            widen_row(string_bits, int(node_string[node]), fact)
+    d, n_steps = question.shape[0], steps.shape[0]
+    fact, named = np.empty(d, np.float32), np.empty(d, np.float32)
+    step_covered = np.empty(n_steps, np.uint64)
+    step_matched, step_said = np.empty(n_steps, np.float32), np.empty(n_steps, np.float32)
+    base = np.empty(n_steps, np.float32)
+    for step in range(n_steps):
+        path, relation = owner[step], steps[step, 1]
+        now, gained = covered_by(relation_words[relation], covered[path], word_places, word_weight)
+        step_covered[step] = now
+        step_matched[step] = matched[path] + gained
+        step_said[step] = said[path] + relation_said[relation]
+        agreement = np.float32(2) * step_matched[step] / max(asked + step_said[step], np.float32(1e-12))
+        base[step] = word_gain * agreement - cost[step]
+    kept = np.arange(n_steps)
+    if n_steps > max_scored:
+        rough = base.copy()
+        end_dots, path_dots = np.empty(end.shape[0], np.float32), np.empty(end.shape[0], np.float32)
+        for path in range(end.shape[0]):
+            widen_row(string_bits, int(node_string[end[path]]), fact)
             end_dots[path] = dot(fact, question)
-            if hop > 0:
-                degree = forth_indptr[node + 1] - forth_indptr[node]
-                degree += back_indptr[node + 1] - back_indptr[node]
-                costs[path] += hub_cost * np.float32(np.log1p(np.float32(degree)))
-                costs[path] += value_cost if node >= n_entities else np.float32(0)
-        kept = np.arange(owner.shape[0])
-        if kept.shape[0] > max_scored:
-            rough = rough_scores(
-                string_bits, triple_bits, node_string, relation_string,
-                question, residual, steps, owner, facts, end_dots,
-            )  # fmt: skip
-            kept = np.sort(np.argsort(-rough, kind="mergesort")[:max_scored])
-        scores = np.empty(kept.shape[0], np.float32)
-        for slot in range(kept.shape[0]):
-            step = kept[slot]
-            path = owner[step]
-            triple_vector(
-                string_bits, triple_bits, node_string, relation_string,
-                steps[step, 0], steps[step, 1], nodes[path, hop], steps[step, 2], fact, asked,
-            )  # fmt: skip
-            alike = cosine_of_sum(facts[path], fact, question)
-            alike += cosine_of_sum(relations[path], asked, residual)
-            scores[slot] = alike - costs[path] + step_gain * np.float32(hop)
-        best = np.argsort(-scores, kind="mergesort")[:beam]
-        chosen = kept[best]
-        before = owner[chosen]
-        longer_nodes, longer_triples = nodes[before], triples[before]
-        longer_facts, longer_relations = facts[before], relations[before]
-        for slot in range(chosen.shape[0]):
-            step = chosen[slot]
-            triple_vector(
-                string_bits, triple_bits, node_string, relation_string,
-                steps[step, 0], steps[step, 1], nodes[before[slot], hop], steps[step, 2], fact, asked,
-            )  # fmt: skip
-            longer_nodes[slot, hop + 1] = steps[step, 2]
-            longer_triples[slot, hop] = steps[step, 0]
-            longer_facts[slot] += fact
-            longer_relations[slot] += asked
-        nodes, triples, facts, relations = longer_nodes, longer_triples, longer_facts, longer_relations
-        costs = costs[before]
-        found_nodes = np.concatenate((found_nodes, nodes))
-        found_triples = np.concatenate((found_triples, triples))
-        found_scores = np.concatenate((found_scores, scores[best]))
-    return found_nodes, found_triples, found_scores
+            path_dots[path] = dot(facts[path], question)
+        for step in range(n_steps):
+            widen_row(string_bits, int(relation_string[steps[step, 1]]), named)
+            if triple_bits.shape[0] > 0:
+                widen_row(triple_bits, steps[step, 0], fact)
+                alike = dot(fact, question)
+            else:
+                widen_row(string_bits, int(node_string[steps[step, 2]]), fact)
+                alike = (dot(fact, question) + dot(named, question) + end_dots[owner[step]]) / np.float32(3)
+            rough[step] += alike + dot(named, residual) + path_dots[owner[step]]
+        kept = np.sort(np.argsort(-rough, kind="mergesort")[:max_scored])
+    scores = np.empty(kept.shape[0], np.float32)
+    for slot in range(kept.shape[0]):
+        step = kept[slot]
+        path = owner[step]
+        triple_vector(
+            string_bits, triple_bits, node_string, relation_string,
+            steps[step, 0], steps[step, 1], end[path], steps[step, 2], fact, named,
+        )  # fmt: skip
+        alike = cosine_of_sum(facts[path], fact, question)
+        scores[slot] = base[step] + alike + cosine_of_sum(relations[path], named, residual)
+    best = np.argsort(-scores, kind="mergesort")[:beam]
+    chosen = kept[best]
+    longer_facts, longer_relations = facts[owner[chosen]], relations[owner[chosen]]
+    for slot in range(chosen.shape[0]):
+        step = chosen[slot]
+        triple_vector(
+            string_bits, triple_bits, node_string, relation_string,
+            steps[step, 0], steps[step, 1], end[owner[step]], steps[step, 2], fact, named,
+        )  # fmt: skip
+        longer_facts[slot] += fact
+        longer_relations[slot] += named
+    return (
+        chosen, scores[best], longer_facts, longer_relations,
+        step_covered[chosen], step_matched[chosen], step_said[chosen],
+    )  # fmt: skip

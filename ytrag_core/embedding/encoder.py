@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,7 @@ from ytrag_core.embedding.precision import CONVERSIONS, choose_precision
 from ytrag_core.embedding.windows import TokenLimit, cut_windows, too_long
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -231,6 +232,17 @@ class Encoder:
         _check_texts([text])
         return self._cached_query(text)
 
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Let questions encoded meanwhile keep to one core each: several are encoded side by side."""
+        with self._asking:
+            self._n_asking += 1
+        try:
+            yield
+        finally:
+            with self._asking:
+                self._n_asking -= 1
+
     def warm_up(self) -> None:
         """Encode a short and a long question, so that the first real ones find everything loaded.
 
@@ -252,16 +264,10 @@ class Encoder:
             windows = cut_windows([text], self._query_limit()).texts
             if len(windows) > 1:
                 return _mean([self._encode_one(window) for window in windows])
-        with self._asking:
-            self._n_asking += 1
-            alone = self._n_asking == 1
-        try:
-            wide = alone and len(ids) > _SHORT_TOKENS
+        with self.sharing():
+            wide = self._n_asking == 1 and len(ids) > _SHORT_TOKENS
             session = self._session(min(self._n_threads, _QUERY_THREADS) if wide else 1)
             rows = self._run(session, np.array([ids], np.int64))
-        finally:
-            with self._asking:
-                self._n_asking -= 1
         vector: NDArray[np.float32] = rows[0]
         vector.setflags(write=False)
         return vector

@@ -25,6 +25,7 @@ from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.names import name_arrays
+from ytrag_core.retrieval.relation_words import relation_texts
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.tables import write_table
@@ -350,6 +351,8 @@ def _write_text_indices(
     lexicon = build_lexicon(pairs, passages or dict.fromkeys(names))
     write_arrays(_path(writer, "lexicon.arrow"), lexicon)
     write_arrays(_path(writer, layout.NAMES), name_arrays(graph.node_names(), graph.entities["type"]))
+    relations = relation_texts(graph.relations["name"].to_pylist())
+    LexicalIndex.build(relations).save(writer.path / layout.RELATION_TERMS)
     if passages:
         LexicalIndex.build(passages, progress=recorder.callback("text index")).save(writer.path / "bm25")
 

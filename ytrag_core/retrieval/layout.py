@@ -12,6 +12,7 @@ __all__ = [
     "ENTITY_VECTORS",
     "GRAPH",
     "NAMES",
+    "RELATION_TERMS",
     "STRING_VECTORS",
     "TRIPLE_VECTORS",
     "graph_spec",
@@ -25,6 +26,7 @@ __all__ = [
 GRAPH = "graph.arrow"
 NAMES = "names.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
+RELATION_TERMS = "relation_terms"
 TRIPLE_VECTORS = "vectors/triples.arrow"
 CHUNK_VECTORS = "vectors/chunks.arrow"
 COMMUNITY_VECTORS = "vectors/communities.arrow"

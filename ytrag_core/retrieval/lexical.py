@@ -82,17 +82,31 @@ class LexicalIndex:
         alone holds half of it and more; where several texts have to be put together, each holds little.
         """
         terms = lexical_tokens(question)
-        attainable = sum(map(self._rarity, terms))
+        attainable = sum(map(self.rarity, terms))
         scores = self._scores_of(terms)
         return scores / np.float32(attainable) if attainable > 0.0 else scores
 
-    def _rarity(self, term: str) -> float:
+    def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""
-        n_holding = 0
-        if self._model is not None and (position := self._model.vocab_dict.get(term)) is not None:
-            indptr = self._model.scores["indptr"]
-            n_holding = int(indptr[position + 1] - indptr[position])
+        n_holding = self.holders(term).shape[0]
         return math.log(1.0 + (self.n_documents - n_holding + 0.5) / (n_holding + 0.5))
+
+    def holders(self, term: str) -> NDArray[np.int32]:
+        """Return the texts that hold a term, int32."""
+        if self._model is None or (position := self._model.vocab_dict.get(term)) is None:
+            return np.empty(0, np.int32)
+        indptr, indices = self._model.scores["indptr"], self._model.scores["indices"]
+        rows: NDArray[np.int32] = indices[indptr[position] : indptr[position + 1]].astype(np.int32)
+        return rows
+
+    def term_weights(self) -> NDArray[np.float32]:
+        """Return (n_documents,) float32, the sum of the rarities of the terms of each text."""
+        if self._model is None:
+            return np.zeros(self.n_documents, np.float32)
+        indices, n_holding = self._model.scores["indices"], np.diff(self._model.scores["indptr"])
+        rarity = np.log1p((self.n_documents - n_holding + 0.5) / (n_holding + 0.5))
+        weights = np.bincount(indices, np.repeat(rarity, n_holding), self.n_documents)
+        return weights.astype(np.float32)
 
     def _scores_of(self, terms: Sequence[str]) -> NDArray[np.float32]:
         known = [term for term in terms if self.knows(term)]

@@ -6,6 +6,7 @@ import threading
 import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from ytrag_core.retrieval.spelling import respell
 from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["Retriever"]
-
-_SHORT_CHARACTERS = 80
-"""A question no longer than this is left to one core: the other one has other questions to answer."""
 
 _TURNS_PER_CORE = 1
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
@@ -64,7 +62,8 @@ class Retriever:
         self._settings = settings or RetrievalSettings()
         self._turns = threading.BoundedSemaphore(_TURNS_PER_CORE * available_cores())
         self._helper = ThreadPoolExecutor(1, thread_name_prefix="ytrag-helper")
-        self._helper_is_free = threading.Lock()
+        self._counting = threading.Lock()
+        self._n_asked = 0
 
     def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
         """Return the evidence for a question.
@@ -85,11 +84,22 @@ class Retriever:
         """
         wanted = _checked(question, top_k, routes)
         start = time.perf_counter()
-        with self._turns:
+        with self._turns, self._counted():
             asked = self._read(question, wanted)
             with asked.clock.stage("encode"):
                 query = self._encode(asked)
             return self._answer(asked, query, top_k, wanted, start)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a question that is being answered."""
+        with self._counting:
+            self._n_asked += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._n_asked -= 1
 
     def retrieve_many(
         self, questions: Sequence[str], *, top_k: int = 20, routes: Sequence[str] | None = None
@@ -150,14 +160,29 @@ class Retriever:
         with clock.stage("entity"):
             text = respell(text, self._view.lexicon)
             mentions = find_mentions(text, self._view.lexicon, self._settings, self._view.name)
-        names = telling(mentions) if wanted & ON_GRAPH else []
+            names = self._names(mentions) if wanted & ON_GRAPH else []
         return _Asked(question, text, mentions, residual_question(text, names) if names else "", clock)
+
+    def _names(self, mentions: list[Mention]) -> list[Mention]:
+        """Return the names that a question asks about; one that is called like a relation is asked for."""
+        names = telling(mentions)
+        relations = self._view.relation_words
+        return [mention for mention in names if not relations.names_a_relation(mention)] or names
 
     def _answer(
         self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], start: float
     ) -> Evidence:
         clock = asked.clock
-        run = Run(self._view, self._settings, asked.text, asked.mentions, query, wanted, clock)
+        run = Run(
+            self._view,
+            self._settings,
+            asked.text,
+            asked.residual or asked.text,
+            asked.mentions,
+            query,
+            wanted,
+            clock,
+        )
         ranked = run.rank(top_k)
         with clock.stage("evidence"):
             evidence = assemble_evidence(
@@ -169,18 +194,15 @@ class Retriever:
         )
 
     def _encode(self, asked: _Asked) -> QueryVectors:
-        """Encode a question and, where it is long and a core is free, beside it what is left of it."""
+        """Encode a question and, on another core where no other question needs it, what is left of it."""
         encode = self._encoder.encode_query
         if not asked.residual:
             return _query_vectors(encode(asked.text), None)
-        short = len(asked.text) <= _SHORT_CHARACTERS or available_cores() == 1
-        if short or not self._helper_is_free.acquire(blocking=False):
+        if self._n_asked > 1 or available_cores() == 1:
             return _query_vectors(encode(asked.text), encode(asked.residual))
-        try:
+        with self._encoder.sharing():
             residual = self._helper.submit(encode, asked.residual)
             return _query_vectors(encode(asked.text), residual.result())
-        finally:
-            self._helper_is_free.release()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,6 +62,7 @@ class Run:
         view: SnapshotView,
         settings: RetrievalSettings,
         question: str,
+        asked_about: str,
         mentions: list[Mention],
         query: QueryVectors,
         wanted: frozenset[str],
@@ -70,6 +71,7 @@ class Run:
         self._view = view
         self._settings = settings
         self._question = question
+        self._asked_about = asked_about
         self._query = query
         self._wanted = wanted
         self._clock = clock
@@ -105,7 +107,8 @@ class Run:
         if not seeds:
             best = self.facts.ids[: self._settings.n_facts]
             seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
-        return find_paths(self._view, self._query, seeds, self._settings)
+        asked = self._view.relation_words.asked(self._asked_about)
+        return find_paths(self._view, self._query, asked, seeds, self._settings)
 
     def _nearest_communities(self) -> list[tuple[int, float]]:
         ids, scores = self._view.community_index.search(self._query.question, _N_COMMUNITIES)

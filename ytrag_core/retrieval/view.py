@@ -18,6 +18,7 @@ from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
 from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
 from ytrag_core.retrieval.passages import PassageIndex
+from ytrag_core.retrieval.relation_words import RelationWords, relation_texts
 from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
@@ -216,6 +217,14 @@ class SnapshotView:
     def lexical(self) -> LexicalIndex:
         """BM25 over passages."""
         return LexicalIndex.load(self.snapshot.path / "bm25", self.n_chunks)
+
+    @cached_property
+    def relation_words(self) -> RelationWords:
+        """Words of relations; indexed when first used where a snapshot has no index of them."""
+        folder, names = self.snapshot.path / layout.RELATION_TERMS, self.relation_names
+        known = folder.is_dir()
+        index = LexicalIndex.load(folder, len(names)) if known else LexicalIndex.build(relation_texts(names))
+        return RelationWords(index, names)
 
     def _column(self, table: str, column: str) -> pa.Array:
         return self.snapshot.table(table, [column])[column].combine_chunks()
