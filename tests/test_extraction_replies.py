@@ -19,7 +19,7 @@ from ytrag_core.extraction.grounding import grounded
 from ytrag_core.extraction.menu import MenuMaker
 from ytrag_core.extraction.model import EntityMention, Extraction
 from ytrag_core.extraction.reply import ChunkReply
-from ytrag_core.extraction.salvage import salvage_records
+from ytrag_core.extraction.salvage import breaks_off, salvage_records
 from ytrag_core.extraction.tolerant import TypeRecord, read_records
 from ytrag_core.llm.chat import Completion, Message
 from ytrag_core.llm.prompts import prompt_names
@@ -260,7 +260,7 @@ def test_what_cannot_be_repaired_is_salvaged_or_fails_with_its_reason() -> None:
     reading, llm = read(arrows)
     assert (reading.status, len(llm.heard)) == ("salvaged", 2)
     assert facts(reading) == {BUILT, BORN}
-    assert "2 facts kept" in reading.reason
+    assert "facts kept: 2" in reading.reason
     worse, _ = read(arrows, "Sorry.")
     assert facts(worse) == {BUILT, BORN}
     nothing, _ = read("I am only a model.")
@@ -303,6 +303,22 @@ def test_a_cut_reply_is_asked_to_go_on() -> None:
     broken, _ = read(cut, LLMError("the line is dead"))
     assert broken.status == "salvaged"
     assert "the line is dead" in broken.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "is_broken"),
+    [
+        ('{"a": [1, 2', True),
+        ('{"a": "never ends', True),
+        ('{"a": "}"', True),
+        ('{"a": "\\""}', False),
+        ("prose", False),
+        ('```json\n{"a": 1}\n``` and {more', False),
+        ('<think>{</think>{"a": 1}', False),
+    ],
+)
+def test_a_reply_that_breaks_off_is_noticed(text: str, is_broken: bool) -> None:
+    assert breaks_off(text) is is_broken
 
 
 def test_a_failing_endpoint_is_told_from_a_bad_reply() -> None:

@@ -173,7 +173,7 @@ class ModelExtractor:
             proposals_of(chunk, extraction, records.new_types, self._schema) if self._is_proposing else []
         )
         if complaint:
-            kept = f"{n_facts} facts kept, {lost} records set aside"
+            kept = f"facts kept: {n_facts}, records set aside: {lost}"
             return Reading("salvaged", extraction, f"{complaint}; {kept}", tuple(proposals), heard.usage)
         return Reading("done", extraction, "", tuple(proposals), heard.usage)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ytrag_core.errors import LLMError
 from ytrag_core.extraction.reply import ChunkReply
-from ytrag_core.extraction.salvage import salvage_records
+from ytrag_core.extraction.salvage import breaks_off, salvage_records
 from ytrag_core.extraction.style import Heard, Listener, passage_language
 from ytrag_core.llm.chat import Message
 from ytrag_core.llm.prompts import prompt
@@ -81,9 +81,9 @@ class ChunkStyle:
         if asked.value is None:
             return Heard(_best(listener.replies), asked.complaints[-1], asked.usage)
         records, usage = asked.value.records, asked.usage
-        if not asked.cut:
+        if not (asked.cut or breaks_off(asked.raw)):
             return Heard(records, "", usage)
-        complaint = asked.complaints[-1]
+        complaint = asked.complaints[-1] if asked.cut else "the reply breaks off"
         if repair and usage.llm_calls == 1:
             going_on = prompt("extract_continue", passage_language(chunk.text), self._folder).format()
             turns = [*messages, Message("assistant", asked.raw), Message("user", going_on)]
@@ -94,7 +94,7 @@ class ChunkStyle:
             usage += rest.usage
             if rest.value is not None:
                 records.extend(rest.value.records)
-                complaint = complaint if rest.cut else ""
+                complaint = complaint if rest.cut or breaks_off(rest.raw) else ""
         return Heard(records, complaint, usage)
 
 

@@ -13,7 +13,7 @@ from ytrag_core.llm.structured import json_from_reply
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["salvage_records"]
+__all__ = ["breaks_off", "salvage_records"]
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _ARRAY = re.compile(r"\[\s*(?:\"[^\"\n]*\"|'[^'\n]*')\s*(?:,\s*(?:\"[^\"\n]*\"|'[^'\n]*')\s*){2}\]")
@@ -23,6 +23,7 @@ _TUPLE = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _DELIMITER = "<|>"
+_JSON_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
 _ARROW = re.compile(
     r"^(?:\W*\d{1,3}[.)、]\s)?\W*(?P<head>[^\n|→;；<>(){}]{1,80}?)\s*(?:-+>|-+\[?|—+|→|\|)\s*(?P<relation>[^\n|→;；<>(){}\[\]]{1,80}?)\s*"
     r"(?:\]?-+>|→|\|)\s*(?P<tail>[^\n|→;；<>(){}]{1,120}?)\s*\|?\s*$",
@@ -57,6 +58,34 @@ def salvage_records(raw: str) -> Records | None:
         if records is not None and len(records):
             return records
     return None
+
+
+def breaks_off(raw: str) -> bool:
+    """Return whether the JSON of a reply ends before it is closed.
+
+    Parameters
+    ----------
+    raw
+        The reply.
+
+    Notes
+    -----
+    Not every endpoint says that it has cut a reply, and what is left of it can be read well: it would go
+    unnoticed that half of it is missing.
+    """
+    text = strip_reasoning(raw)
+    start = text.find("{")
+    depth = 0
+    for match in _JSON_MARK.finditer(text, max(start, 0)):
+        mark = match[0]
+        if mark[0] == '"':
+            if len(mark) == 1:  # a string that never ends
+                return True
+        else:
+            depth += 1 if mark in "[{" else -1
+            if depth <= 0:
+                return False
+    return start >= 0
 
 
 def _whole_json(text: str) -> Records | None:
