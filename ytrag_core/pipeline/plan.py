@@ -56,7 +56,7 @@ class ExtractionPlan:
         if self.models is None and (wanted or self.retry_failed or self.summaries):
             raise ConfigError(
                 "a language model is wanted and none is set: name an OpenAI-compatible endpoint in "
-                "YTRAG_LLM_BASE_URL and a model in YTRAG_LLM_MODEL, or use --extractor offline"
+                "YTRAG_LLM_BASE_URL and a model in YTRAG_LLM_MODEL, or use --extractor auto or offline"
             )
         settings = self.settings
         if settings.max_cost is not None and (settings.price_in is None or settings.price_out is None):
