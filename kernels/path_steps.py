@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import float32, int32, int64, uint16
+from numba import boolean, float32, int32, int64, uint16
 
 from .decorator import kernel, ro, rw
 from .instructions import widen
@@ -89,7 +89,7 @@ def likely_entries(
 @kernel(
     (
         ro(int64), ro(int32), ro(int32), ro(int32, 2), int64, int64, int64,
-        ro(uint16, 2), ro(int32), ro(float32), ro(float32), rw(float32), rw(int32),
+        ro(uint16, 2), ro(int32), ro(float32), ro(float32), ro(boolean), rw(float32), rw(int32),
     )
 )  # fmt: skip
 def path_steps(
@@ -104,6 +104,7 @@ def path_steps(
     relation_string: NDArray[np.int32],
     residual: NDArray[np.float32],
     agreement: NDArray[np.float32],
+    allowed: NDArray[np.bool_],
     out_likeness: NDArray[np.float32],
     out_tally: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
@@ -126,6 +127,8 @@ def path_steps(
         What the question asks about its names.
     agreement : (n_relations,) float32
         How far the words of each relation are those of the question.
+    allowed : (n_entries or 0,) bool
+        The entries that there are for a path; all where it is empty.
     out_likeness : (n_relations,) float32
         Likeness of each relation, the dot product of its vector and `residual` plus `agreement`, where it is
         known; NaN elsewhere. What is found out is added.
@@ -141,14 +144,17 @@ def path_steps(
     Raises
     ------
     ValueError
-        If a node is out of range.
+        If a node is out of range, or the mask is of another length than the entries.
 
     Notes
     -----
     `n_passed` comparisons for an entry taken; 12 bytes for one looked at, and 2 d for each relation of a long
-    row.
+    row. With a mask 1 byte for each entry of a row, and 16 for an allowed one.
     """
     n_paths = nodes.shape[0]
+    is_masked = allowed.shape[0] > 0
+    if is_masked and allowed.shape[0] != indices.shape[0]:
+        raise ValueError("the mask does not cover the entries")
     capacity = 0
     for path in range(n_paths):
         node = nodes[path, n_passed - 1]
@@ -162,10 +168,14 @@ def path_steps(
     for path in range(n_paths):
         node = nodes[path, n_passed - 1]
         start, length = indptr[node], indptr[node + 1] - indptr[node]
+        row = np.flatnonzero(allowed[start : start + length]) if is_masked else np.empty(0, np.int64)
+        if is_masked:
+            length = row.shape[0]
         n_looked_at = min(length, scan_limit)
         looked_at = np.empty(n_looked_at, np.int32)
         for j in range(n_looked_at):
-            looked_at[j] = relation[start + j * length // n_looked_at]
+            place = j * length // n_looked_at
+            looked_at[j] = relation[start + (row[place] if is_masked else place)]
             out_tally[looked_at[j]] += 1
         taken = np.arange(min(n_looked_at, row_limit))
         if n_looked_at > row_limit:
@@ -176,7 +186,8 @@ def path_steps(
             likely_entries(looked_at, out_likeness, taken)
         sampled = np.float32(length) / np.float32(max(n_looked_at, 1))
         for slot in range(taken.shape[0]):
-            position = start + taken[slot] * length // n_looked_at
+            place = taken[slot] * length // n_looked_at
+            position = start + (row[place] if is_masked else place)
             is_new = True
             for i in range(n_passed):
                 if nodes[path, i] == indices[position]:

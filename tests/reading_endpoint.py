@@ -7,10 +7,9 @@ import re
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from tests.chat_endpoint import Reply, chat
+from tests.chat_endpoint import Reply, answering, chat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,48 +74,17 @@ def reads(asked: Asked) -> Reply:
 
 @contextmanager
 def reading_server(answer: Answer = reads) -> Iterator[ReadingServer]:
-    """Serve `answer` for every request, each in a thread of its own."""
-    stopped = threading.Event()
+    """Serve `answer` for every request."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            turns = body["messages"]
-            with served.mutex:
-                text = turns[-1]["content"]
-                n_before = sum(1 for earlier in served.asked if earlier.text == text)
-                asked = Asked(text, turns, body, n_before)
-                served.asked.append(asked)
-            reply = answer(asked)
-            if reply.delay:
-                stopped.wait(reply.delay)
-            payload = reply.body.encode()
-            self.send_response(reply.status)
-            self.send_header("content-type", reply.content_type)
-            self.send_header("content-length", str(len(payload)))
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(payload)
+    def reply(_: int, request: dict[str, Any]) -> Reply:
+        turns = request["messages"]
+        text = turns[-1]["content"]
+        with reading.mutex:
+            n_before = sum(1 for earlier in reading.asked if earlier.text == text)
+            reading.asked.append(asked := Asked(text, turns, request, n_before))
+        return answer(asked)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 64
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """A client that was killed has gone; that is what the test wants."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    served = ReadingServer(f"http://127.0.0.1:{server.server_port}/v1")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield served
-    finally:
-        stopped.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    reading = ReadingServer("")
+    with answering(reply) as served:
+        reading.base_url = served.base_url
+        yield reading

@@ -21,7 +21,7 @@ from ytrag_core.errors import (
     SnapshotError,
 )
 from ytrag_core.knowledge_base import KnowledgeBase
-from ytrag_core.retrieval.model import Evidence, TripleHit
+from ytrag_core.retrieval.model import Evidence, SentenceSpan, TripleHit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,8 +60,9 @@ def test_the_json_of_retrieve(sample_kb: KnowledgeBase) -> None:
     assert set(document) == {"question", "triples", "chunks", "communities", "paths", "timings_ms"}
     triple_keys = {"head", "relation", "tail", "score", "chunk_ids"}
     for triple in [*document["triples"], *(hit for path in document["paths"] for hit in path["triples"])]:
-        assert set(triple) == triple_keys
-    assert all(set(chunk) == {"id", "title", "text", "score", "routes"} for chunk in document["chunks"])
+        assert set(triple) - {"sentences"} == triple_keys
+    chunk_keys = {"id", "title", "text", "score", "routes", "document", "start", "sentences"}
+    assert all(set(chunk) == chunk_keys for chunk in document["chunks"])
     assert all(set(community) == {"id", "name", "score"} for community in document["communities"])
     assert all(set(path) == {"triples", "score"} for path in document["paths"])
     assert all(value >= 0 for value in document["timings_ms"].values())
@@ -240,7 +241,7 @@ def test_what_cannot_be_built(
 
 
 def test_bad_questions(sample_kb: KnowledgeBase) -> None:
-    with pytest.raises(ConfigError, match="'maybe' arrived; choose open or reject"):
+    with pytest.raises(ConfigError, match="'maybe' arrived; choose open, reject"):
         sample_kb.ask(QUESTION, mode="maybe")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="empty"):
         sample_kb.ask(" ")
@@ -277,5 +278,6 @@ def test_a_later_build_does_not_disturb_a_reader(tmp_path: Path, encoder: Encode
         KnowledgeBase.build(root, [folder], format="openie", encoder=encoder)
         assert without_timings(reader.retrieve("Where was Ada Stell born?")) == first
     newer = KnowledgeBase.open(root, encoder=encoder).retrieve("Where was Ada Stell born?").triples
-    assert TripleHit("Ada Stell", "born in", "Ullerfen", newer[0].score, ("p0",)) == newer[0]
+    stated = (SentenceSpan("p0", 0, 27),)
+    assert TripleHit("Ada Stell", "born in", "Ullerfen", newer[0].score, ("p0",), "", "", stated) == newer[0]
     assert "Quellmouth" in {hit.tail for hit in first.triples}

@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
+from tests.house import REPOSITORY
 from ytrag_core.errors import SchemaError
-from ytrag_core.schema.load import load_schema, parse_schema, schema_names
+from ytrag_core.schema.advice import advice
+from ytrag_core.schema.load import format_text, load_schema, parse_schema, schema_names
+from ytrag_core.schema.model import TYPE_KINDS
 
 if TYPE_CHECKING:
     from ytrag_core.schema.model import GraphSchema
@@ -19,6 +23,7 @@ def parsed(fields: object) -> GraphSchema:
     return parse_schema(json.dumps(fields, ensure_ascii=False), name="test", where="the test's text")
 
 
+SCHEMAS = REPOSITORY / "schemas"
 SMALL: dict[str, Any] = {
     "entity_types": [{"name": "person", "description": "Someone."}, {"name": "place"}],
     "relation_types": [{"name": "born in", "head": ["person"], "tail": ["place"]}, {"name": "knows"}],
@@ -26,14 +31,82 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", ["general", "general_zh"])
+FORMAT = jsonschema.Draft202012Validator(json.loads(format_text()))
+
+
+def test_the_seeds_are_there() -> None:
+    wanted = {
+        "encyclopedia",
+        "finance",
+        "general",
+        "general_zh",
+        "law",
+        "medicine",
+        "novel",
+        "novel_zh",
+        "textbook",
+    }
+    assert wanted <= set(schema_names())
+
+
+@pytest.mark.parametrize("name", schema_names())
 def test_bundled_schemas_are_complete(name: str) -> None:
     schema = load_schema(name)
-    assert name in schema_names()
     assert schema.name == name
-    parts = (*schema.entity_types, *schema.relation_types, *schema.attribute_types)
-    assert all(part.description for part in parts)
-    assert (len(schema.entity_types), len(schema.relation_types), len(schema.attribute_types)) == (16, 38, 17)
+    assert schema.language == ("zh" if name.endswith("_zh") else "en")
+    assert schema.description
+    assert advice(schema) == []
+    for kind in TYPE_KINDS:
+        parts = schema.types(kind)
+        assert len(parts) >= 15
+        said = [part.description for part in parts]
+        assert all(len(text) >= 5 for text in said)
+        assert len(set(said)) == len(said), "a description tells its type from all others"
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_bundled_schemas_are_of_the_published_format(name: str) -> None:
+    FORMAT.validate(json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8")))
+    FORMAT.validate(load_schema(name).model_dump(mode="json"))
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_every_type_of_a_seed_can_be_linked(name: str) -> None:
+    schema = load_schema(name)
+    used = {end for relation in schema.relation_types for end in (*relation.head, *relation.tail)}
+    used |= {owner for attribute in schema.attribute_types for owner in attribute.entity_types}
+    assert used == {kind.name for kind in schema.entity_types}
+
+
+def test_the_published_format_is_a_format() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(format_text()))
+    assert "graph.schema" not in schema_names()
+    assert FORMAT.is_valid({"Nodes": ["person"], "Relations": [], "Attributes": []})
+    assert FORMAT.is_valid(SMALL | {"$schema": "graph.schema.json"})
+    assert parsed(SMALL | {"$schema": "graph.schema.json"}) == parsed(SMALL)
+
+
+def test_aliases_find_their_type() -> None:
+    schema = parsed(
+        SMALL
+        | {
+            "entity_types": [
+                {"name": "person", "aliases": ["human", "人"], "examples": ["Ada"]},
+                {"name": "place"},
+            ]
+        }
+    )
+    assert schema.canonical("entity", "HUMAN") == schema.canonical("entity", "人") == "person"
+    assert schema.canonical("entity", "dragon") == "dragon"
+    assert schema.canonical("relation", "Born_In") == "born in"
+    assert schema.allows("human", "born in", "place")
+    assert schema.find("attribute", "human") is None
+    assert parse_schema(schema.model_dump_json(), name="x", where="x") == schema
+
+
+def test_lists_that_came_later_leave_old_versions_as_they_were() -> None:
+    assert load_schema("general_zh").version == "3b85ed81e6ea"
+    assert parsed(SMALL).model_dump(mode="json")["entity_types"][1] == {"name": "place", "description": ""}
 
 
 def test_the_two_languages_are_parallel() -> None:
@@ -45,12 +118,6 @@ def test_the_two_languages_are_parallel() -> None:
         assert tuple(translated[name] for name in one.tail) == other.tail
     for one_value, other_value in zip(english.attribute_types, chinese.attribute_types, strict=True):
         assert tuple(translated[name] for name in one_value.entity_types) == other_value.entity_types
-
-
-def test_every_entity_type_is_reachable() -> None:
-    schema = load_schema("general")
-    used = {name for relation in schema.relation_types for name in (*relation.head, *relation.tail)}
-    assert used == {kind.name for kind in schema.entity_types}
 
 
 def test_lookup_ignores_case_spacing_and_underscores() -> None:
@@ -123,6 +190,12 @@ def test_a_dumped_schema_loads_again() -> None:
         ({"entity_types": [{"name": "person"}, {"name": "Person"}]}, "entity type 'Person' repeats 'person'"),
         ({"entity_types": [{"name": "person", "colour": "red"}]}, r"entity_types\[0\]\.colour"),
         (
+            {"entity_types": [{"name": "person"}, {"name": "place", "aliases": ["Person"]}]},
+            "entity type 'Person' repeats 'person'",
+        ),
+        ({"entity_types": [{"name": "person", "aliases": "human"}]}, r"entity_types\[0\]\.aliases"),
+        ({"entity_types": [{"name": "person", "examples": [""]}]}, r"entity_types\[0\]\.examples"),
+        (
             SMALL | {"relation_types": [{"name": "eats", "head": ["dragon"]}]},
             "'eats', head: 'dragon' is no entity",
         ),
@@ -145,6 +218,9 @@ def test_a_dumped_schema_loads_again() -> None:
 def test_a_malformed_schema_is_refused_with_its_reason(fields: object, complaint: str) -> None:
     with pytest.raises(SchemaError, match=complaint):
         parsed(fields)
+    # What names refer to, and that they stand once, is beyond a JSON Schema.
+    if not any(word in complaint for word in ("repeats", "is no entity")):
+        assert not FORMAT.is_valid(fields)
 
 
 def test_many_faults_are_summed_up() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+<<<<<<< HEAD
 from ytrag_core.cli_index import build, index, show_build
 from ytrag_core.cli_jobs import jobs
 from ytrag_core.cli_models import models_app
@@ -17,13 +18,27 @@ from ytrag_core.cli_options import (
     JsonOption,
     KbOption,
     Mode,
+=======
+from ytrag_core.cli_agent import ask, chat, trace_app
+from ytrag_core.cli_explain import explain
+from ytrag_core.cli_models import models_app
+from ytrag_core.cli_options import (
+    EncoderOption,
+    Evolution,
+    EvolveOption,
+    Extractor,
+    FolderArgument,
+    JsonOption,
+    PathsArgument,
+>>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
     PrecisionChoice,
     PrecisionOption,
-    QuestionArgument,
     ReuseOption,
     SchemaOption,
-    TopKOption,
+    comma_depths,
+    comma_names,
 )
+from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
 from ytrag_core.console import (
     ErrorBoundary,
@@ -33,10 +48,11 @@ from ytrag_core.console import (
     progress_bars,
     stdout_console,
 )
-from ytrag_core.environment import encoder_place, language_model, load_encoder, open_base
+from ytrag_core.environment import encoder_place, load_encoder, open_base
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ytrag_core.config import BuildSettings
     from ytrag_core.evaluation.datasets import Question
     from ytrag_core.knowledge_base import KnowledgeBase
 
@@ -65,6 +81,11 @@ eval_app = typer.Typer(
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
+app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
+app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
+app.add_typer(trace_app, name="trace")
+app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" --kb kb --mode reject')(ask)
+app.command(epilog="Example: ytrag chat --kb kb")(chat)
 app.add_typer(schema_app, name="schema")
 app.command("jobs", epilog="Example: ytrag jobs --kb kb --failed")(jobs)
 
@@ -113,7 +134,43 @@ def demo(
         show_demo(stdout_console(), outcome)
 
 
+<<<<<<< HEAD
 app.command("index", epilog="Example: ytrag index notes/ report.md --kb kb")(index)
+=======
+@app.command(epilog="Example: ytrag index notes/ report.md --kb kb")
+def index(
+    paths: PathsArgument,
+    kb: KbOption,
+    schema: SchemaOption = None,
+    extractor: Annotated[
+        Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
+    ] = Extractor.AUTO,
+    evolve: EvolveOption = Evolution.REVIEW,
+    encoder: EncoderOption = None,
+    precision: PrecisionOption = PrecisionChoice.AUTO,
+    reuse_vectors: ReuseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Index documents: text, Markdown, HTML, PDF, Word, tables and JSON.
+
+    PATH is a file, a folder, a pattern such as 'notes/**/*.md', or a zip archive. Records {id?, title?, text}
+    come from .jsonl, .json and tables with a column called text. HTML and PDF need ytrag's extra "docs".
+    What cannot be read is reported with its reason; the rest is indexed.
+    """
+    if extractor is Extractor.LLM:
+        raise ConfigError(
+            "extraction by a language model is not part of this version; use --extractor auto or offline"
+        )
+    from ytrag_core.config import BuildSettings, EvolutionSettings
+
+    settings = BuildSettings(evolution=EvolutionSettings(mode=evolve.value))
+    _build(
+        *("documents", paths, kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        schema=schema,
+        settings=settings,
+    )
+>>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
@@ -141,7 +198,55 @@ def import_edges(
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
+<<<<<<< HEAD
     build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
+=======
+    _build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
+
+
+def _build(
+    kind: BuildFormat,
+    sources: list[Path],
+    kb: Path,
+    encoder: str | None,
+    precision: PrecisionChoice,
+    reuse_vectors: Path | None,
+    *,
+    as_json: bool,
+    schema: str | None = None,
+    replace: bool = False,
+    settings: BuildSettings | None = None,
+) -> None:
+    from ytrag_core.knowledge_base import KnowledgeBase
+
+    with progress_bars() as progress:
+        report = KnowledgeBase.build(
+            kb,
+            sources,
+            format=kind,
+            settings=settings,
+            encoder=encoder,
+            precision=precision.value,
+            encoder_place=encoder_place(),
+            progress=progress,
+            schema=schema,
+            replace=replace,
+            reuse_vectors=reuse_vectors,
+        )
+    _show_build(report, kb, as_json=as_json)
+
+
+def _show_build(report: BuildReport, kb: Path, *, as_json: bool) -> None:
+    from ytrag_core.reports import show_report
+
+    if as_json:
+        emit_json(report.to_json())
+        return
+    show_report(stdout_console(), report, kb)
+    for told in report.notes:
+        note(told)
+    note(f'ask it something: ytrag ask "..." --kb {kb}')
+>>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 
 
 @app.command(epilog="Example: ytrag reembed --kb kb --encoder multilingual-e5-small")
@@ -167,53 +272,6 @@ def reembed(
     show_build(report, kb, as_json=as_json)
 
 
-@app.command(epilog='Example: ytrag retrieve "Who taught the inventor of the fog clock?" --kb kb --top-k 5')
-def retrieve(
-    question: QuestionArgument,
-    kb: KbOption,
-    top_k: TopKOption = 20,
-    routes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the paths, facts, passages and communities that bear on a question."""
-    from ytrag_core.rendering import show_evidence
-
-    chosen = _names(routes, "--routes")
-    evidence = open_base(kb).retrieve(_clean(question), top_k=top_k, routes=chosen)
-    if as_json:
-        emit_json(evidence.to_json())
-    else:
-        show_evidence(stdout_console(), evidence)
-
-
-@app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
-def ask(
-    question: QuestionArgument,
-    kb: KbOption,
-    mode: Annotated[
-        Mode, typer.Option(help="open: the model may add what it knows; reject: evidence or a refusal.")
-    ] = Mode.OPEN,
-    top_k: TopKOption = 20,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer a question with cited evidence.
-
-    A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
-    YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
-    """
-    from ytrag_core.rendering import show_answer
-
-    llm = language_model()
-    answer = open_base(kb).ask(_clean(question), mode=mode.value, top_k=top_k, llm=llm)
-    if as_json:
-        emit_json(answer.to_json())
-    else:
-        show_answer(stdout_console(), answer)
-
-
 @eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")
 def eval_retrieval(
     kb: KbOption,
@@ -235,8 +293,8 @@ def eval_retrieval(
     """
     from ytrag_core.evaluation.datasets import read_question_file
 
-    depths = _depths(top_k)
-    peers = _names(baselines, "--baselines") or []
+    depths = comma_depths(top_k)
+    peers = comma_names(baselines, "--baselines") or []
     asked, problems = read_question_file(questions)
     for problem in problems:
         note(f"{problem.source}: {problem.reason}; it is not asked")
@@ -314,19 +372,3 @@ def _clean(question: str) -> str:
     from ytrag_core.documents.text import clean_text
 
     return clean_text(question)
-
-
-def _names(text: str | None, option: str) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
-    return list(dict.fromkeys(names))
-
-
-def _depths(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
-        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
-    return [int(part) for part in parts]

@@ -8,8 +8,12 @@ from typing import Annotated
 
 import typer
 
+from ytrag_core.errors import ConfigError
+
 __all__ = [
     "EncoderOption",
+    "Evolution",
+    "EvolveOption",
     "Extractor",
     "FolderArgument",
     "JsonOption",
@@ -23,15 +27,22 @@ __all__ = [
     "SchemaOption",
     "Style",
     "TopKOption",
+<<<<<<< HEAD
     "UnknownTypes",
+=======
+    "comma_depths",
+    "comma_names",
+>>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 ]
 
 
 class Mode(StrEnum):
-    """What to do where the evidence does not suffice."""
+    """How a question is answered, and what is done where the evidence does not suffice."""
 
     OPEN = "open"
     REJECT = "reject"
+    NO_AGENT = "no-agent"
+    EVIDENCE = "evidence"
 
 
 class Extractor(StrEnum):
@@ -42,6 +53,7 @@ class Extractor(StrEnum):
     OFFLINE = "offline"
 
 
+<<<<<<< HEAD
 class Style(StrEnum):
     """How a language model is asked about a passage."""
 
@@ -54,6 +66,14 @@ class UnknownTypes(StrEnum):
 
     PROPOSE = "propose"
     DROP = "drop"
+=======
+class Evolution(StrEnum):
+    """What happens to types that passages propose and the schema lacks."""
+
+    OFF = "off"
+    REVIEW = "review"
+    AUTO = "auto"
+>>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 
 
 class PrecisionChoice(StrEnum):
@@ -87,20 +107,53 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
+<<<<<<< HEAD
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
+=======
+EvolveOption = Annotated[
+    Evolution,
+    typer.Option(
+        "--evolve",
+        help="Types that the schema lacks: not proposed, kept for `ytrag schema proposals`, or let in "
+        "where enough speaks for them.",
+    ),
+]
+>>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 SchemaOption = Annotated[
     str | None,
     typer.Option(
         "--schema",
         metavar="NAME|FILE",
-        help="Graph schema: general, general_zh or a JSON file.",
+        help="Graph schema: a name of `ytrag schema list`, or a JSON file.",
         show_default=False,
     ),
 ]
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
+<<<<<<< HEAD
 PathsArgument = Annotated[
     list[Path] | None,
     typer.Argument(metavar="[PATH]...", help="What to read; several are fine.", show_default=False),
 ]
+=======
+PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+
+
+def comma_names(text: str | None, option: str) -> list[str] | None:
+    """Return the names in an option with commas between them, None where it is not given."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"{option} wants names with commas between them, {text!r} arrived")
+    return list(dict.fromkeys(names))
+
+
+def comma_depths(text: str) -> list[int]:
+    """Return the depths in --top-k with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
+        raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
+    return [int(part) for part in parts]
+>>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4

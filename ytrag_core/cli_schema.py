@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ytrag_core.cli_options import JsonOption  # noqa: TC001 - typer reads it
+from ytrag_core.cli_options import (
+    EncoderOption,
+    Extractor,
+    JsonOption,
+    PathsArgument,
+    PrecisionChoice,
+    PrecisionOption,
+)
 from ytrag_core.cli_schema_review import add_review_commands, open_history
-from ytrag_core.console import emit_json, printable, stdout_console
+from ytrag_core.console import emit_json, note, printable, progress_bars, stderr_console, stdout_console
 from ytrag_core.errors import ConfigError
 from ytrag_core.schema_rendering import show_schema
 
@@ -105,6 +112,63 @@ def show_format() -> None:
     from ytrag_core.schema.load import format_text
 
     emit_json(json.loads(format_text()))
+
+
+@schema_app.command("induce", epilog="Example: ytrag schema induce notes/ --out my-schema.json")
+def induce(
+    paths: PathsArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the schema here.", show_default="standard output"),
+    ] = None,
+    extractor: Annotated[
+        Extractor, typer.Option(help="Who reads: a language model where one is set, or rules without one.")
+    ] = Extractor.AUTO,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            "--sample", min=1, metavar="N", help="Passages to read.", show_default="2000; 48 for a model"
+        ),
+    ] = None,
+    encoder: EncoderOption = None,
+    precision: PrecisionOption = PrecisionChoice.AUTO,
+    as_json: JsonOption = False,
+) -> None:
+    """Draft a schema from a sample of documents: a file to review, edit and give to --schema.
+
+    What speaks for each type is listed on standard error, and printed beside the schema with --json.
+    """
+    from ytrag_core.cli_schema_review import checked_out
+    from ytrag_core.environment import language_models, load_encoder
+    from ytrag_core.pipeline.draft import induce_schema
+    from ytrag_core.schema_rendering import schema_text, show_support
+
+    target = checked_out(out)
+    models = None if extractor is Extractor.OFFLINE else language_models()
+    if extractor is Extractor.LLM and models is None:
+        raise ConfigError(
+            "--extractor llm needs a language model: set YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL, "
+            "or draft without one by --extractor offline"
+        )
+    with progress_bars() as progress:
+        report = induce_schema(
+            paths,
+            load_encoder(progress, encoder, precision.value),
+            models=models,
+            n_passages=sample,
+            name="draft" if target is None else target.stem,
+            progress=progress,
+        )
+    if target is not None:
+        target.write_text(schema_text(report.schema), encoding="utf-8")
+    if as_json:
+        emit_json(report.to_json())
+        return
+    show_support(stderr_console(), report)
+    if target is None:
+        emit_json(report.schema.model_dump(mode="json"))
+    else:
+        note(f"review it, then: ytrag schema check {target}")
 
 
 add_review_commands(schema_app)

@@ -207,6 +207,12 @@ class RetrievalSettings(BaseModel):
         The same for the question without its names: what it asks about them.
     path_weight : float
         What the passages behind the best path count.
+    type_weight : float
+        What a passage counts that is of the types which a soft filter names.
+    n_reranked : int
+        Best passages that a reranker reads, where there is one.
+    rerank_weight : float
+        What its score counts beside the fused one; 1 replaces it.
     beam : int
         Paths kept at each step of path search.
     max_hops : int
@@ -230,6 +236,9 @@ class RetrievalSettings(BaseModel):
     question_weight: float = Field(default=0.2, ge=0.0)
     residual_weight: float = Field(default=0.3, ge=0.0)
     path_weight: float = Field(default=2.0, ge=0.0)
+    type_weight: float = Field(default=1.0, ge=0.0)
+    n_reranked: int = Field(default=50, ge=1)
+    rerank_weight: float = Field(default=0.5, ge=0.0, le=1.0)
     beam: int = Field(default=32, ge=1)
     max_hops: int = Field(default=3, ge=1, le=5)
     row_limit: int = Field(default=64, ge=1)

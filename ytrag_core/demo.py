@@ -138,7 +138,7 @@ def _hints(kb: Path | None) -> list[str]:
         *lines,
         f'ytrag ask "In which town was the teacher of the fog clock\'s inventor born?" --kb {name}',
         f"ytrag eval retrieval --kb {name} --questions {sample_folder() / 'questions.jsonl'}",
-        "ytrag index your-notes/ --kb notes      # your own .txt, .md and .jsonl",
+        "ytrag index your-notes/ --kb notes      # your own texts, PDFs, pages and tables",
     ]
 
 

@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
+from ytrag_core.agent.answering import Answering
+from ytrag_core.agent.library import KnowledgeLibrary
 from ytrag_core.config import BuildSettings, RetrievalSettings
-from ytrag_core.embedding.choice import load_encoder
-from ytrag_core.embedding.encoder import Encoder
-from ytrag_core.errors import ConfigError, ModelError, QueryError
+from ytrag_core.embedding.choice import load_encoder, loaded_encoder
+from ytrag_core.errors import ConfigError, ModelError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
+from ytrag_core.schema.recorded import recorded_schema
 from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ytrag_core.agent.model import Answer
     from ytrag_core.embedding.choice import WantedPrecision
-    from ytrag_core.llm.chat import LanguageModel
+    from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.plan import ExtractionPlan
+    from ytrag_core.retrieval.explain import Explanation
     from ytrag_core.retrieval.model import Evidence
+    from ytrag_core.retrieval.options import Filters
+    from ytrag_core.schema.model import GraphSchema
 
 __all__ = ["KnowledgeBase"]
-
-_LINKED_PASSAGES = 20
 
 Format = Literal["documents", "openie", "edges"]
 
 
-class KnowledgeBase:
+class KnowledgeBase(Answering):
     """A snapshot of a knowledge base, opened for questions.
 
     The next build does not disturb it: it goes on answering from the snapshot it opened. The two newest
@@ -187,7 +189,7 @@ class KnowledgeBase:
         borrowed = None if reuse_vectors is None else Path(reuse_vectors)
         if format == "edges" and schema is not None:
             raise ConfigError("a graph schema arrived; edges takes none, its relations are given")
-        loaded = _loaded(encoder, precision, root, encoder_place, progress)
+        loaded = loaded_encoder(encoder, precision, root, encoder_place, progress)
         if format == "openie":
             report = build_from_openie(root, paths[0], loaded, settings, recorder, schema, borrowed, plan)
         elif format == "edges":
@@ -257,11 +259,18 @@ class KnowledgeBase:
         root = Path(path)
         borrowed = None if reuse_vectors is None else Path(reuse_vectors)
         Snapshot.open(root, verify="size")
-        loaded = _loaded(encoder, precision, root, encoder_place, progress)
+        loaded = loaded_encoder(encoder, precision, root, encoder_place, progress)
         report = reembed(root, loaded, settings, StageRecorder(progress), borrowed)
         return _with_notes(report, root, loaded, propose=False)
 
-    def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
+    def retrieve(
+        self,
+        question: str,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
+    ) -> Evidence:
         """Return the evidence for a question: triples, passages, communities and paths.
 
         Parameters
@@ -272,16 +281,51 @@ class KnowledgeBase:
             Most passages and most triples.
         routes
             Subset of `ytrag_core.config.ROUTES`; all by default.
+        **filters
+            `types`, `where` and `reranker`: see `ytrag_core.retrieval.options.Filters`.
 
         Raises
         ------
         QueryError
-            The question is empty, `top_k` is below 1 or a route is unknown.
+            The question is empty, `top_k` is below 1, a route is unknown, or a condition cannot be read or is
+            on a field that there is not.
         """
-        return self._retriever.retrieve(question, top_k=top_k, routes=routes)
+        return self._retriever.retrieve(question, top_k=top_k, routes=routes, **filters)
+
+    def explain(
+        self,
+        question: str,
+        chunk_id: str | None = None,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
+    ) -> Explanation:
+        """Return why each passage of the evidence is there, or why one passage is, or is not.
+
+        Parameters
+        ----------
+        question
+            The question.
+        chunk_id
+            The passage to explain; the `top_k` best by default.
+        top_k, routes, **filters
+            As for `retrieve`.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`, or there is no such passage.
+        """
+        return self._retriever.explain(question, chunk_id, top_k=top_k, routes=routes, **filters)
 
     def retrieve_many(
-        self, questions: Sequence[str], *, top_k: int = 20, routes: Sequence[str] | None = None
+        self,
+        questions: Sequence[str],
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
@@ -289,7 +333,7 @@ class KnowledgeBase:
         ----------
         questions
             The questions; they are encoded together and answered side by side, one a core.
-        top_k, routes
+        top_k, routes, **filters
             As for `retrieve`.
 
         Raises
@@ -297,46 +341,17 @@ class KnowledgeBase:
         QueryError
             As for `retrieve`; the message says which question it is.
         """
-        return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes)
+        return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes, **filters)
 
-    def ask(
-        self,
-        question: str,
-        *,
-        mode: Literal["open", "reject"] = "open",
-        top_k: int = 20,
-        llm: LanguageModel | None = None,
-    ) -> Answer:
-        """Answer a question from the evidence.
+    @cached_property
+    def _library(self) -> KnowledgeLibrary:
+        return KnowledgeLibrary(self._retriever, self.encoder)
 
-        Parameters
-        ----------
-        question
-            The question.
-        mode
-            `open`: the model may add what it knows; `reject`: evidence only, else it refuses.
-        top_k
-            Most passages that the language model may read.
-        llm
-            The language model; without one the answer is the evidence in readable form.
-
-        Raises
-        ------
-        QueryError
-            As for `retrieve`.
-        LLMError
-            The endpoint failed.
-        """
-        if top_k < 1:
-            raise QueryError(f"top_k is {top_k}; at least 1 is needed")
-        if mode not in ("open", "reject"):
-            raise ConfigError(f"mode {mode!r} arrived; choose open or reject")
-        # The path that links the passages is chosen by where these stand, whatever is shown of them.
-        evidence = self.retrieve(question, top_k=max(top_k, _LINKED_PASSAGES))
-        if llm is None:
-            return answer_from_evidence(evidence)
-        evidence = replace(evidence, chunks=evidence.chunks[:top_k])
-        return answer_with_llm(question, evidence, llm, mode=mode)
+    @cached_property
+    def _schema(self) -> GraphSchema | None:
+        """The schema in force when the snapshot was built, None where there is none."""
+        snapshot = self.view.snapshot
+        return recorded_schema(self.path, snapshot.manifest.schema_version)
 
     def info(self) -> dict[str, Any]:
         """Return counts by kind, the snapshot, its encoder, its schema version and its size in bytes."""
@@ -351,29 +366,6 @@ class KnowledgeBase:
             "bytes": self.view.snapshot.bytes_on_disk(),
             "sources": list(manifest.sources),
         }
-
-
-def _loaded(
-    encoder: Encoder | str | Path | None,
-    precision: WantedPrecision,
-    root: Path,
-    place: Path | None,
-    progress: Progress,
-) -> Encoder:
-    """Return the encoder of a build."""
-    if not isinstance(encoder, Encoder):
-        return load_encoder(
-            encoder,
-            precision,
-            kb=root,
-            place=place,
-            progress=lambda done, total: progress("prepare encoder", done, total),
-        )
-    if precision not in ("auto", encoder.precision):
-        raise ConfigError(
-            f"an encoder loaded as {encoder.precision} arrived, and precision={precision!r}: load it as that"
-        )
-    return encoder
 
 
 def _with_notes(report: BuildReport, root: Path, encoder: Encoder, *, propose: bool) -> BuildReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ytrag_core.pipeline.draft import DraftReport
     from ytrag_core.schema.changes import Decision, Difference
     from ytrag_core.schema.evolution import Verdict
     from ytrag_core.schema.model import GraphSchema
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
 __all__ = [
     "candidate_json",
     "change_json",
+    "schema_text",
     "show_candidates",
     "show_changes",
     "show_decisions",
     "show_differences",
     "show_schema",
+    "show_support",
     "show_verdicts",
     "verdict_json",
 ]
@@ -69,6 +73,35 @@ def change_json(change: ChangeRow) -> dict[str, Any]:
         "why": change.why,
         "decisions": [dict(decision) for decision in change.decisions],
     }
+
+
+def schema_text(schema: GraphSchema) -> str:
+    """Return a schema as the text of a file: one type a line, so that a person can edit it."""
+    fields = schema.model_dump(mode="json")
+    lines = []
+    for name, value in fields.items():
+        if not isinstance(value, list) or not value:
+            lines.append(f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}")
+            continue
+        types = ",\n".join(f"    {json.dumps(part, ensure_ascii=False)}" for part in value)
+        lines.append(f"  {json.dumps(name)}: [\n{types}\n  ]")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def show_support(console: Console, report: DraftReport) -> None:
+    """Show what speaks for each type of a drafted schema."""
+    read = f"{report.n_passages} passages of {report.n_documents} documents, read {report.extractor}"
+    console.print(Text(printable(read), style="bold cyan"))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("kind", header_style="bold")
+    table.add_column("name", header_style="bold")
+    table.add_column("count", justify="right", header_style="bold")
+    table.add_column("for example", header_style="bold")
+    for each in report.draft.support:
+        table.add_row(each.kind, _cell(each.name), str(each.count), _cell("; ".join(each.examples)))
+    console.print(table)
+    for problem in report.problems:
+        console.print(Text(printable(f"set aside: {problem.source}: {problem.reason}")), soft_wrap=True)
 
 
 def show_verdicts(console: Console, verdicts: Sequence[Verdict]) -> None:

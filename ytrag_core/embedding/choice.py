@@ -25,6 +25,7 @@ __all__ = [
     "WantedPrecision",
     "find_encoder",
     "load_encoder",
+    "loaded_encoder",
     "recorded_encoder",
     "recorded_precision",
 ]
@@ -96,6 +97,44 @@ def load_encoder(
         n_threads=n_threads,
         progress=progress,
     )
+
+
+def loaded_encoder(
+    encoder: Encoder | str | Path | None,
+    precision: WantedPrecision,
+    kb: Path,
+    place: Path | None,
+    progress: Callable[[str, int, int | None], None],
+) -> Encoder:
+    """Return an encoder that is loaded already, or load the one that is meant.
+
+    Parameters
+    ----------
+    encoder
+        A loaded one, or what `load_encoder` takes.
+    precision, kb, place
+        As `load_encoder` takes them.
+    progress
+        Called with (stage, done, total).
+
+    Raises
+    ------
+    ConfigError
+        A loaded encoder is of another precision.
+    """
+    if not isinstance(encoder, Encoder):
+        return load_encoder(
+            encoder,
+            precision,
+            kb=kb,
+            place=place,
+            progress=lambda done, total: progress("prepare encoder", done, total),
+        )
+    if precision not in ("auto", encoder.precision):
+        raise ConfigError(
+            f"an encoder loaded as {encoder.precision} arrived, and precision={precision!r}: load it as that"
+        )
+    return encoder
 
 
 def find_encoder(wanted: str | Path) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from email.utils import parsedate_to_datetime
@@ -15,14 +16,19 @@ if TYPE_CHECKING:
     from ytrag_core.config import LLMSettings
     from ytrag_core.llm.replies import Gathered
 
-__all__ = ["Complaints", "is_passing", "wanted_pause"]
+__all__ = ["Complaints", "is_passing", "told", "wanted_pause"]
 
 _EXCERPT = 200
 _SECRET = 8
 """Keys shorter than this are placeholders of local servers (`none`, `ollama`)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+|\s+")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_SPENT = re.compile(r"insufficient[_ ]quota|billing|insufficient balance|余额|欠费", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"(?:try again in|retry(?:ing)? (?:in|after)|retryDelay\W{1,8}) ?"
+    r"(\d{1,6}(?:\.\d+)?) ?(ms|milliseconds|s\b|seconds)",
+    re.IGNORECASE,
+)
+_SPENT = re.compile(r"insufficient[_ ]quota|insufficient balance|余额|欠费", re.IGNORECASE)
 
 
 def is_passing(status: int, said: str) -> bool:
@@ -30,8 +36,24 @@ def is_passing(status: int, said: str) -> bool:
     return (status in (408, 409, 429) or status >= 500) and not _SPENT.search(said)
 
 
-def wanted_pause(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that an endpoint asks to wait (Retry-After, in seconds or as a date), if it does."""
+def told(error: APIStatusError) -> str:
+    """Return what an endpoint says about a refusal: its JSON, with letters as they are read, or its text."""
+    body = error.body
+    if isinstance(body, dict | list):
+        return json.dumps(body, ensure_ascii=False)
+    return error.response.text
+
+
+def wanted_pause(headers: Mapping[str, str], said: str = "") -> float | None:
+    """Return the seconds that an endpoint asks to wait, if it does.
+
+    Parameters
+    ----------
+    headers
+        Of its answer: Retry-After, in seconds or as a date.
+    said
+        What it says; some put it there ("try again in 2.5s", `"retryDelay": "34s"`).
+    """
     for name, per_second in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(\.\d+)?", value):
@@ -41,7 +63,10 @@ def wanted_pause(headers: Mapping[str, str]) -> float | None:
                 return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
             except ValueError:
                 continue
-    return None
+    match = _AGAIN.search(said)
+    if match is None:
+        return None
+    return float(match[1]) / (1000.0 if match[2].lower().startswith("m") else 1.0)
 
 
 class Complaints:
@@ -65,7 +90,7 @@ class Complaints:
     def of_status(self, error: APIStatusError, n_tries: int, pause: float | None = None) -> str:
         """Return what an HTTP status means, and what to do."""
         status = error.status_code
-        said = f"HTTP {status}: {self._excerpt(error.response.text) or 'no text'}"
+        said = f"HTTP {status}: {self._excerpt(told(error)) or 'no text'}"
         tries = _tries(n_tries)
         if status in (401, 403):
             return self.of(f"refused the API key ({said}); check YTRAG_LLM_API_KEY")
@@ -82,7 +107,9 @@ class Complaints:
 
     def of_connection(self, error: Exception, n_tries: int, *, started: bool) -> str:
         """Return what became of a connection: a time-out, or a loss."""
-        timeout = isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
+        if isinstance(error, TimeoutError) and str(error):
+            return self.of(f"{error} ({_tries(n_tries)}); YTRAG_LLM_TIMEOUT gives it longer")
+        timeout = "Timeout" in type(error).__name__
         if started:
             why = f"fell silent for {self._settings.timeout:g} s" if timeout else "lost the connection"
             return self.of(f"{why} in the middle of its reply; ask again")

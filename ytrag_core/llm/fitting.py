@@ -18,7 +18,7 @@ __all__ = ["fit"]
 _LISTS = (list, tuple, set, frozenset, Sequence)
 _SEPARATOR = re.compile(r"[\n;；、]+")
 _BULLET = re.compile(r"\A\s*(?:[-*•·]|\(?\d{1,3}[.)、])\s+")
-_NUMBER = re.compile(r"\A\s*([-+]?\d+(?:[.,]\d+)?)\s*(%|％)?")
+_NUMBER = re.compile(r"[\s\[(【#]*([-+]?\d+)(?:([.,])(\d+))?\s*([%％]?)\D*")
 _NAMING = ("name", "value", "text", "content", "answer", "title", "label", "id")
 _YES = {"true", "yes", "y", "1", "是", "对", "真", "有"}
 _NO = {"false", "no", "n", "0", "否", "不", "不是", "假", "没有", "无"}
@@ -224,11 +224,18 @@ def _fit_scalar(value: Any, wanted: type) -> Any:
         word = value.strip().casefold()
         return True if word in _YES else False if word in _NO else value
     if wanted in (int, float) and isinstance(value, str):
-        match = _NUMBER.match(value)
+        match = _NUMBER.fullmatch(value)
         if match:
-            number = float(match[1].replace(",", ".")) / (100.0 if match[2] else 1.0)
+            number = _number(*match.groups())
             return int(number) if wanted is int and number.is_integer() else number
     return value
+
+
+def _number(whole: str, mark: str | None, rest: str | None, percent: str) -> float:
+    """Return a number as it was written; a comma before three digits parts thousands, but for 0,875."""
+    thousands = mark == "," and len(rest or "") == 3 and whole.strip("+-") != "0"
+    number = float(f"{whole}{rest}" if thousands else f"{whole}.{rest or 0}")
+    return number / 100.0 if percent else number
 
 
 def _text(value: Any) -> Any:
@@ -248,7 +255,7 @@ def _text(value: Any) -> Any:
 
 def _json_inside(text: str) -> Any:
     """Return the JSON that a text is, None where it is none."""
-    if not text.lstrip().startswith(("{", "[")):
+    if (text.lstrip()[:1], text.rstrip()[-1:]) not in (("{", "}"), ("[", "]")):
         return None
     try:
         return json_from_reply(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.errors import ReplyError
@@ -19,12 +20,15 @@ _Value = dict[str, Any] | list[Any] | None
 
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _START = re.compile(r"[\[{]")
+_BRACKET = re.compile(r"[\[{}\]]")
 _THINK_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _EXCERPT = 120
 _MAX_NESTED = 3
 _MAX_CHARACTERS = 2_000_000
 _MAX_STARTS = 200
+_MAX_DEPTH = 60
+_MAX_MENDED = 60_000
 
 
 def json_from_reply(text: str) -> Any:
@@ -136,11 +140,19 @@ def _strict(text: str) -> Any:
 def _repaired(text: str) -> _Value:
     from json_repair import repair_json
 
+    if len(text) > _MAX_MENDED or _depth(text) > _MAX_DEPTH:
+        return None
     try:
         value = repair_json(text, return_objects=True, skip_json_loads=True)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict | list) and value else None
+
+
+def _depth(text: str) -> int:
+    """Return how deep brackets are nested, those in strings counted too."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(text))
+    return max(accumulate(steps), default=0)
 
 
 def _closing(text: str, start: int) -> int:

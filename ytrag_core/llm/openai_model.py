@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.errors import LLMError, ReplyError
-from ytrag_core.llm.complaints import Complaints, is_passing, wanted_pause
+from ytrag_core.llm.complaints import Complaints, is_passing, told, wanted_pause
 from ytrag_core.llm.dialect import Call, Dialect
 from ytrag_core.llm.limits import RateLimits
 from ytrag_core.llm.replies import BrokenReplyError, Gathered
@@ -102,12 +102,14 @@ class OpenAIModel:
             except StopIteration as stop:
                 return self._checked(stop.value, schema)
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Generator[str, None, Completion]:
         """Yield the model's next turn piece by piece, and return all of it.
 
         Parameters
         ----------
-        messages, max_tokens
+        messages, max_tokens, schema
             As for `complete`.
 
         Raises
@@ -117,8 +119,8 @@ class OpenAIModel:
         LLMError
             As for `complete`; once a piece has come, nothing is tried again.
         """
-        reply = yield from self._ask(Call(messages, max_tokens, stream=True))
-        return self._checked(reply, None)
+        reply = yield from self._ask(Call(messages, max_tokens, schema, stream=True))
+        return self._checked(reply, schema)
 
     def _ask(self, call: Call) -> Generator[str, None, Gathered]:
         """Ask until there is a reply; yield its text as it comes."""
@@ -131,11 +133,11 @@ class OpenAIModel:
             try:
                 yield from self._try(dialect, call, reply)
             except openai.APIStatusError as error:
-                other = dialect.after(error.status_code, str(error.body or error), call)
+                other = dialect.after(error.status_code, told(error), call)
                 if other is not None:
                     dialect = other
                     continue
-                passing = is_passing(error.status_code, error.response.text)
+                passing = is_passing(error.status_code, told(error))
                 if not passing or n_failures >= self._settings.max_retries:
                     raise LLMError(self._complaints.of_status(error, n_failures + 1)) from None
                 self._pause(n_failures, error)
@@ -172,7 +174,7 @@ class OpenAIModel:
         for piece in pieces:
             yield piece
             if time.monotonic() > end:
-                raise TimeoutError
+                raise TimeoutError(f"took more than {_PATIENCE * self._settings.timeout:g} s for one reply")
 
     def _used(self, estimated: float, call: Call, reply: Gathered) -> float:
         """Return the tokens of a try: what the endpoint counted, else an estimate, 0 where nothing came."""
@@ -185,7 +187,7 @@ class OpenAIModel:
         return estimated - call.max_tokens + written
 
     def _pause(self, n_failures: int, error: APIStatusError | None = None) -> None:
-        wanted = wanted_pause(error.response.headers) if error is not None else None
+        wanted = wanted_pause(error.response.headers, told(error)) if error is not None else None
         if wanted is not None and wanted > _LONGEST_WANTED and error is not None:
             raise LLMError(self._complaints.of_status(error, n_failures + 1, wanted)) from None
         if wanted is not None:

@@ -107,6 +107,11 @@ class StageModels:
         _check(stage)
         return StageModel(self._by_stage.get(stage, self._default), stage, self.ledger, self.cache)
 
+    def has_own(self, stage: Stage) -> bool:
+        """Return whether a stage has a model of its own."""
+        _check(stage)
+        return stage in self._by_stage
+
     def prompt(self, name: str, language: Language) -> str:
         """Return a prompt, the user's own where there is one."""
         return prompt(name, language, self.prompts)
@@ -172,7 +177,9 @@ class StageModel:
             raise
         return self._counted(key, messages, completion)
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Generator[str, None, Completion]:
         """Yield the model's next turn piece by piece, and return all of it.
 
         Raises
@@ -180,18 +187,20 @@ class StageModel:
         LLMError
             What the model raises.
         """
-        key = self._key(messages, max_tokens, None)
+        key = self._key(messages, max_tokens, schema)
         known = self._recalled(key)
         if known is not None:
             yield known.text
             return known
         stream = getattr(self._model, "stream", None)
         if stream is None:
-            completion = self.complete(messages, max_tokens=max_tokens)
+            completion = self.complete(messages, max_tokens=max_tokens, schema=schema)
             yield completion.text
             return completion
         try:
-            completion = yield from stream(messages, max_tokens=max_tokens)
+            completion = yield from stream(
+                messages, max_tokens=max_tokens, **({} if schema is None else {"schema": schema})
+            )
         except LLMError as error:
             self._count_failure(error)
             raise

@@ -22,6 +22,7 @@ from ytrag_core.pipeline.vectors import (
     triple_sentences,
 )
 from ytrag_core.retrieval import layout
+from ytrag_core.retrieval.columns import column_arrays, parse_metadata
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.names import name_arrays
@@ -364,6 +365,8 @@ def _write_tables(
     described: Described,
 ) -> None:
     graph = content.graph
+    metadata = (text.as_py() for text in content.documents["metadata"])
+    write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
     entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
     is_leaf = np.zeros(tree.n_communities, bool)
     is_leaf[tree.leaf] = True

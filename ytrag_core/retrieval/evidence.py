@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, TripleHit
+from ytrag_core.retrieval.lexical import lexical_tokens
+from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, SentenceSpan, TripleHit
+from ytrag_core.retrieval.sentences import PassageSentences, best_sentences, stating_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from ytrag_core.retrieval.fusion import RankedChunks
     from ytrag_core.retrieval.paths import Path
@@ -20,6 +25,7 @@ __all__ = ["assemble_evidence"]
 
 _DIGITS = 6
 _LOOKED_AT = 8
+_N_STATING = 4
 
 
 def assemble_evidence(
@@ -30,14 +36,39 @@ def assemble_evidence(
     paths: Sequence[Path],
     communities: Sequence[tuple[int, float]],
     top_k: int,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> Evidence:
-    """Return evidence with names in place of ids, its timings still empty."""
-    chunks = []
-    for row, score, routes in zip(ranked.rows.tolist(), ranked.scores.tolist(), ranked.routes, strict=True):
-        chunk_id, title, text = view.chunk(row)
-        chunks.append(ChunkHit(chunk_id, title, text, round(score, _DIGITS), routes, *view.place(row)))
+    """Return evidence with names in place of ids, its timings still empty.
+
+    Only passages that are `allowed`, (n_chunks,) bool, are named as those that state a fact.
+    """
+    rows = ranked.rows.tolist()
+    texts = {row: view.chunk(row) for row in rows}
+    passages = {row: PassageSentences(text) for row, (_, _, text) in texts.items()}
     shown = {triple for path in paths for triple in path.triples} | set(facts.ids[:top_k].tolist())
-    cards = _Cards(view, sorted(shown))
+    cards = _Cards(view, sorted(shown), passages, allowed)
+    weights = {term: view.lexical.rarity(term) for term in dict.fromkeys(lexical_tokens(question))}
+    chunks = []
+    for row, score, routes in zip(rows, ranked.scores.tolist(), ranked.routes, strict=True):
+        chunk_id, title, text = texts[row]
+        sentences = passages[row]
+        best = best_sentences(sentences, weights, cards.stating.get(row, ()))
+        page, heading = view.place(row)
+        document, start = view.origin(row)
+        chunks.append(
+            ChunkHit(
+                id=chunk_id,
+                title=title,
+                text=text,
+                score=round(score, _DIGITS),
+                routes=routes,
+                page=page,
+                heading=heading,
+                document=document,
+                start=start,
+                sentences=tuple(sentences.spans[sentence] for sentence in best),
+            )
+        )
     return Evidence(
         question=question,
         triples=tuple(
@@ -63,9 +94,24 @@ class _Cards:
         The snapshot.
     triples
         Ids, ascending.
+    passages
+        Row -> passages read already; others that state a triple are added.
+    allowed
+        (n_chunks,) bool, the passages that may be named; all without it.
+
+    Attributes
+    ----------
+    stating
+        Row -> the sentences that state a triple, once for each.
     """
 
-    def __init__(self, view: SnapshotView, triples: Sequence[int]) -> None:
+    def __init__(
+        self,
+        view: SnapshotView,
+        triples: Sequence[int],
+        passages: dict[int, PassageSentences],
+        allowed: NDArray[np.bool_] | None,
+    ) -> None:
         ids = np.array(triples, np.int32)
         heads, tails = view.heads(ids).tolist(), view.out.indices[ids].tolist()
         self._view = view
@@ -74,12 +120,32 @@ class _Cards:
         nodes = sorted({*heads, *tails})
         self._name = {node: view.name(node) for node in nodes}
         self._homonyms = view.homonyms(np.array(nodes, np.int32))
-        self._chunk_ids = {triple: self._stated_in(triple) for triple in triples}
+        self._rows = {triple: self._stated_in(triple, allowed) for triple in triples}
+        self._chunk_ids = {triple: tuple(map(view.chunk_id, rows)) for triple, rows in self._rows.items()}
+        self.stating: dict[int, list[int]] = {}
+        self._sentences = {triple: self._stating(triple, passages) for triple in triples}
 
-    def _stated_in(self, triple: int) -> tuple[str, ...]:
+    def _stated_in(self, triple: int, allowed: NDArray[np.bool_] | None) -> list[int]:
         provenance = self._view.triple_chunks
         start, end = provenance.indptr[triple : triple + 2].tolist()
-        return tuple(map(self._view.chunk_id, provenance.chunks[start:end].tolist())) if end > start else ()
+        rows = provenance.chunks[start:end]
+        stated: list[int] = (rows if allowed is None else rows[allowed[rows]]).tolist()
+        return stated
+
+    def _stating(self, triple: int, passages: dict[int, PassageSentences]) -> tuple[SentenceSpan, ...]:
+        """Return where the first few passages that state a triple do so."""
+        head, tail = (self._name[end] for end in self._ends[triple])
+        relation = self._view.relation_names[self._relation[triple]]
+        found = []
+        stated = zip(self._rows[triple], self._chunk_ids[triple], strict=True)
+        for row, chunk_id in islice(stated, _N_STATING):
+            if row not in passages:
+                passages[row] = PassageSentences(self._view.chunk(row)[2])
+            passage = passages[row]
+            sentences = stating_sentences(passage, head, relation, tail)
+            self.stating.setdefault(row, []).extend(sentences)
+            found += [SentenceSpan(chunk_id, *passage.spans[sentence]) for sentence in sentences]
+        return tuple(found)
 
     def hit(self, triple: int, score: float, hints: Mapping[int, str] | None = None) -> TripleHit:
         """Return a triple; without `hints`, each end is told apart by what is not in the triple."""
@@ -92,6 +158,7 @@ class _Cards:
             chunk_ids=self._chunk_ids[triple],
             head_hint=self._hint(head, (head, tail)) if hints is None else hints[head],
             tail_hint=self._hint(tail, (head, tail)) if hints is None else hints[tail],
+            sentences=self._sentences[triple],
         )
 
     def path(self, path: Path) -> PathHit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,13 +10,16 @@ import numpy as np
 from ytrag_core.kernels.topk import top_k
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ytrag_core.config import RetrievalSettings
 
-__all__ = ["RankedChunks", "RouteChunks", "best_chunks", "fuse"]
+__all__ = ["TYPES", "RankedChunks", "RouteChunks", "best_chunks", "fuse"]
+
+TYPES = "types"
+"""The part of a score that a soft filter adds."""
 
 _LOG_FLOOR = 1e-6
 _SIDE_WEIGHT = 0.1
@@ -50,11 +53,35 @@ class RankedChunks:
         (n,) float32.
     routes
         For each row, the rank in each route that put it forward, from 1.
+    parts
+        Route -> (n,) float64, what it adds to each score; they sum to the scores. `TYPES` is the part of a
+        soft filter.
+    raw
+        Route -> (n,) float32, what it says itself of each row.
     """
 
     rows: NDArray[np.int32]
     scores: NDArray[np.float32]
     routes: list[dict[str, int]]
+    parts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    raw: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    def first(self, k: int) -> RankedChunks:
+        """Return the `k` best."""
+        return self if k >= self.rows.shape[0] else self._at(np.arange(k))
+
+    def of(self, rows: Sequence[int]) -> RankedChunks:
+        """Return what there is of some chunk rows, best first."""
+        return self._at(np.flatnonzero(np.isin(self.rows, np.array(rows, np.int32))))
+
+    def _at(self, places: NDArray[np.int64]) -> RankedChunks:
+        return RankedChunks(
+            self.rows[places],
+            self.scores[places],
+            [self.routes[place] for place in places.tolist()],
+            {name: part[places] for name, part in self.parts.items()},
+            {name: scores[places] for name, scores in self.raw.items()},
+        )
 
 
 def best_chunks(rows: NDArray[np.int32], scores: NDArray[np.float32], k: int) -> RouteChunks:
@@ -79,6 +106,7 @@ def fuse(
     k: int,
     settings: RetrievalSettings,
     trust: Mapping[str, float],
+    bonus: NDArray[np.float32] | None = None,
 ) -> RankedChunks:
     """Rank the candidates of all routes.
 
@@ -108,8 +136,15 @@ def fuse(
         The weights.
     trust
         Route -> how far it is to be trusted for this question, in [0, 1]; 1 where it is not named.
+    bonus
+        (n,) float32 added to each candidate for what is no route's: the types that were asked for.
     """
     total = np.zeros(candidates.shape[0], np.float64)
+    parts: dict[str, NDArray[np.float64]] = {}
+    raw: dict[str, NDArray[np.float32]] = {}
+    if bonus is not None:
+        parts[TYPES] = bonus.astype(np.float64)
+        total += parts[TYPES]
     ranks: dict[str, NDArray[np.int32]] = {}
     for route, chunks in found.items():
         positions = np.searchsorted(candidates, chunks.rows)
@@ -121,7 +156,9 @@ def fuse(
         if scores is None:
             scores = np.zeros(candidates.shape[0], np.float32)
             scores[positions] = chunks.scores
-        total += trust.get(route, 1.0) * _contribution(route, scores, float(chunks.scores[0]), settings)
+        raw[route] = scores
+        parts[route] = trust.get(route, 1.0) * _contribution(route, scores, float(chunks.scores[0]), settings)
+        total += parts[route]
     scores = total.astype(np.float32)
     best = top_k(scores, min(k, scores.shape[0]))
     routes: list[dict[str, int]] = [{} for _ in range(best.shape[0])]
@@ -129,7 +166,13 @@ def fuse(
         for found_by, rank in zip(routes, rank_of[best].tolist(), strict=True):
             if rank:
                 found_by[route] = rank
-    return RankedChunks(candidates[best], scores[best], routes)
+    return RankedChunks(
+        candidates[best],
+        scores[best],
+        routes,
+        {name: part[best] for name, part in parts.items()},
+        {name: scores_of[best] for name, scores_of in raw.items()},
+    )
 
 
 def _contribution(

@@ -11,6 +11,7 @@ __all__ = [
     "COMMUNITY_VECTORS",
     "ENTITY_VECTORS",
     "GRAPH",
+    "METADATA",
     "NAMES",
     "RELATION_TERMS",
     "STRING_VECTORS",
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 GRAPH = "graph.arrow"
+METADATA = "metadata.arrow"
 NAMES = "names.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
 RELATION_TERMS = "relation_terms"

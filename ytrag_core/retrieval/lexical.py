@@ -129,4 +129,9 @@ class LexicalIndex:
         """Open a saved index, memory-mapped; a folder that does not exist is an index without terms."""
         if not folder.is_dir():
             return cls(None, n_documents)
-        return cls(bm25s.BM25.load(folder, mmap=True), n_documents)
+        model = bm25s.BM25.load(folder, mmap=True)
+        # A plain view: every slice of a memmap is a Python object that costs a microsecond to make.
+        for part, values in model.scores.items():
+            if isinstance(values, np.ndarray):
+                model.scores[part] = values.view(np.ndarray)
+        return cls(model, n_documents)

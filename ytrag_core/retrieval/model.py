@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ChunkHit", "CommunityHit", "Evidence", "PathHit", "TripleHit"]
+__all__ = ["ChunkHit", "CommunityHit", "Evidence", "PathHit", "SentenceSpan", "TripleHit"]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceSpan:
+    """A sentence, by its offsets in characters in the text of a passage, end exclusive."""
+
+    chunk_id: str
+    start: int
+    end: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"chunk_id": self.chunk_id, "start": self.start, "end": self.end}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +38,8 @@ class TripleHit:
         Every chunk that states the fact; empty for graphs imported without passages.
     head_hint, tail_hint
         Empty, or what tells the node from others of the same name (its type and a neighbour).
+    sentences
+        Where the first few of those chunks state the fact; see `ytrag_core.retrieval.sentences`.
     """
 
     head: str
@@ -34,9 +49,10 @@ class TripleHit:
     chunk_ids: tuple[str, ...]
     head_hint: str = ""
     tail_hint: str = ""
+    sentences: tuple[SentenceSpan, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form; hints appear only where there are any."""
+        """Return the JSON form; hints and sentences appear only where there are any."""
         record: dict[str, Any] = {
             "head": self.head,
             "relation": self.relation,
@@ -48,6 +64,8 @@ class TripleHit:
             record["head_hint"] = self.head_hint
         if self.tail_hint:
             record["tail_hint"] = self.tail_hint
+        if self.sentences:
+            record["sentences"] = [sentence.to_json() for sentence in self.sentences]
         return record
 
 
@@ -61,6 +79,12 @@ class ChunkHit:
         The page of its document that it starts on, from 1; None where there are no pages.
     heading
         The headings that it stands under, outermost first, joined by ` > `; may be empty.
+    document
+        The document that it is part of.
+    start
+        Where its text begins in the document's, in characters.
+    sentences
+        Offsets (start, end) in `text` of the sentences that bear on the question, ascending.
     """
 
     id: str
@@ -70,9 +94,16 @@ class ChunkHit:
     routes: Mapping[str, int]
     page: int | None = None
     heading: str = ""
+    document: str = ""
+    start: int = 0
+    sentences: tuple[tuple[int, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form; page and heading appear only where there are any."""
+        """Return the JSON form; page and heading appear only where there are any.
+
+        `start` of a sentence is its offset in `text`; with the `start` of the passage added, that in the
+        document's text.
+        """
         record: dict[str, Any] = {
             "id": self.id,
             "title": self.title,
@@ -84,6 +115,10 @@ class ChunkHit:
             record["page"] = self.page
         if self.heading:
             record["heading"] = self.heading
+        record |= {"document": self.document, "start": self.start}
+        record["sentences"] = [
+            {"start": start, "end": end, "text": self.text[start:end]} for start, end in self.sentences
+        ]
         return record
 
 
@@ -123,6 +158,8 @@ class Evidence:
     read_as
         The question with words that no text knows replaced by the known ones they resemble; empty where there
         are none. See `ytrag_core.retrieval.spelling.respell`.
+    notes
+        What a reader should know: of filters that could not be kept to, or that leave nothing.
     """
 
     question: str
@@ -132,9 +169,10 @@ class Evidence:
     paths: tuple[PathHit, ...]
     timings_ms: Mapping[str, float]
     read_as: str = ""
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the command `retrieve`; `read_as` appears only where there is any."""
+        """Return the JSON form of the command `retrieve`; `read_as` and `notes` only where there are any."""
         return {
             "question": self.question,
             **({"read_as": self.read_as} if self.read_as else {}),
@@ -142,5 +180,6 @@ class Evidence:
             "chunks": [chunk.to_json() for chunk in self.chunks],
             "communities": [community.to_json() for community in self.communities],
             "paths": [path.to_json() for path in self.paths],
+            **({"notes": list(self.notes)} if self.notes else {}),
             "timings_ms": dict(self.timings_ms),
         }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NodeNames", "name_arrays", "name_spec"]
+__all__ = ["NodeNames", "name_arrays", "name_spec", "utf8_arrays"]
 
 
 def name_spec(n_nodes: int, n_entities: int) -> dict[str, ArraySpec]:
@@ -41,8 +41,8 @@ def name_arrays(names: pa.ChunkedArray, types: pa.ChunkedArray) -> dict[str, NDA
     """
     kinds = pa.concat_arrays([pa.array([], pa.string()), *types.cast(pa.string()).chunks])
     codes = kinds.dictionary_encode()
-    name_indptr, name_bytes = _utf8(names)
-    type_indptr, type_bytes = _utf8(pa.chunked_array([codes.dictionary]))
+    name_indptr, name_bytes = utf8_arrays(names)
+    type_indptr, type_bytes = utf8_arrays(pa.chunked_array([codes.dictionary]))
     return {
         "name_indptr": name_indptr,
         "name_bytes": name_bytes,
@@ -52,7 +52,7 @@ def name_arrays(names: pa.ChunkedArray, types: pa.ChunkedArray) -> dict[str, NDA
     }
 
 
-def _utf8(strings: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def utf8_arrays(strings: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return where each string begins, and all of them side by side."""
     plain = pa.concat_arrays([pa.array([], pa.large_string()), *strings.cast(pa.large_string()).chunks])
     _, offsets, data = plain.buffers()
@@ -86,7 +86,11 @@ class NodeNames:
 
     def type_of(self, entity: int) -> str:
         """Return the type of an entity, empty where none is known."""
-        return _text(self.type_bytes, self.type_indptr, int(self.entity_type[entity]))
+        return self.type_name(int(self.entity_type[entity]))
+
+    def type_name(self, code: int) -> str:
+        """Return the type that `entity_type` calls by a number."""
+        return _text(self.type_bytes, self.type_indptr, code)
 
 
 def _text(content: NDArray[np.uint8], indptr: NDArray[np.int64], row: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot
+from ytrag_core.retrieval.masked import search_allowed
 from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ class PassageIndex:
         self._indptr = indptr
         self._one_each = n_windows == n_chunks
 
-    def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def search(
+        self, query: NDArray[np.float32], k: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the nearest passages of a question.
 
         Parameters
@@ -62,22 +65,26 @@ class PassageIndex:
             (d,) float32, unit-norm.
         k
             How many passages.
+        allowed
+            (n_chunks,) bool, the passages to choose from; all without it.
 
         Returns
         -------
         rows
-            (min(k, n_chunks),) int32, best first; of equal scores the lower row first.
+            (min(k, n allowed),) int32, best first; of equal scores the lower row first.
         scores
             float32 cosines of each passage's best window.
         """
         wanted, n_windows = k, len(self._owners)
+        n_chunks = len(self._indptr) - 1 if allowed is None else int(np.count_nonzero(allowed))
+        windows = allowed if allowed is None or self._one_each else allowed[self._owners]
         while True:
-            ids, scores = self._index.search(query, wanted)
+            ids, scores = search_allowed(self._index, query, wanted, windows)
             if self._one_each:
-                return ids[0], scores[0]
-            rows, first = np.unique(self._owners[ids[0]], return_index=True)
-            if len(rows) >= min(k, len(self._indptr) - 1) or wanted >= n_windows:
-                best = scores[0][first]
+                return ids, scores
+            rows, first = np.unique(self._owners[ids], return_index=True)
+            if len(rows) >= min(k, n_chunks) or wanted >= n_windows:
+                best = scores[first]
                 order = np.lexsort((rows, -best))[:k]
                 return rows[order].astype(np.int32), best[order]
             wanted = min(2 * wanted, n_windows)

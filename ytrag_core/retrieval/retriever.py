@@ -8,24 +8,33 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
+from ytrag_core.retrieval.conditions import metadata_filter
 from ytrag_core.retrieval.evidence import assemble_evidence
+from ytrag_core.retrieval.explain import Explanation, explain_evidence
+from ytrag_core.retrieval.fusion import RankedChunks
+from ytrag_core.retrieval.masks import FilterMasks, Masks
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
+from ytrag_core.retrieval.model import Evidence
+from ytrag_core.retrieval.rerank import reranked
 from ytrag_core.retrieval.routes import ON_GRAPH, Clock, Run, milliseconds_since
 from ytrag_core.retrieval.spelling import respell
 from ytrag_core.retrieval.triples import QueryVectors
+from ytrag_core.retrieval.type_filter import TypeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.retrieval.model import Evidence
+    from ytrag_core.retrieval.options import Filters
+    from ytrag_core.retrieval.rerank import Reranker
     from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["Retriever"]
@@ -60,12 +69,20 @@ class Retriever:
         self._view = view
         self._encoder = encoder
         self._settings = settings or RetrievalSettings()
+        self._filters = FilterMasks(view)
         self._turns = threading.BoundedSemaphore(_TURNS_PER_CORE * available_cores())
         self._helper = ThreadPoolExecutor(1, thread_name_prefix="ytrag-helper")
         self._counting = threading.Lock()
         self._n_asked = 0
 
-    def retrieve(self, question: str, *, top_k: int = 20, routes: Sequence[str] | None = None) -> Evidence:
+    def retrieve(
+        self,
+        question: str,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
+    ) -> Evidence:
         """Return the evidence for a question.
 
         Parameters
@@ -76,19 +93,23 @@ class Retriever:
             Most passages and most triples.
         routes
             Subset of `ytrag_core.config.ROUTES`; all by default.
+        **filters
+            See `Filters`.
 
         Raises
         ------
         QueryError
-            The question is empty or far too long, `top_k` is below 1 or a route is unknown.
+            The question is empty or far too long, `top_k` is below 1, a route is unknown, or a condition
+            cannot be read or is on a field that there is not.
         """
         wanted = _checked(question, top_k, routes)
         start = time.perf_counter()
+        masks, filter_ms = self._masks(filters)
         with self._turns, self._counted():
-            asked = self._read(question, wanted)
+            asked = self._read(question, wanted, filter_ms)
             with asked.clock.stage("encode"):
                 query = self._encode(asked)
-            return self._answer(asked, query, top_k, wanted, start)
+            return self._answer(asked, query, top_k, wanted, start, masks, filters.get("reranker"))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -102,7 +123,12 @@ class Retriever:
                 self._n_asked -= 1
 
     def retrieve_many(
-        self, questions: Sequence[str], *, top_k: int = 20, routes: Sequence[str] | None = None
+        self,
+        questions: Sequence[str],
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
@@ -112,7 +138,7 @@ class Retriever:
         ----------
         questions
             The questions.
-        top_k, routes
+        top_k, routes, **filters
             As for `retrieve`.
 
         Returns
@@ -137,8 +163,9 @@ class Retriever:
                 raise QueryError(f"question {position}: {error}") from error
         if not questions:
             return []
+        masks, filter_ms = self._masks(filters)
         with ThreadPoolExecutor(available_cores(), thread_name_prefix="ytrag-retrieve") as pool:
-            asked = list(pool.map(lambda question: self._read(question, wanted), questions))
+            asked = list(pool.map(lambda question: self._read(question, wanted, filter_ms), questions))
             start = time.perf_counter()
             texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
             vectors = dict(zip(texts, self._encoder.encode_queries(texts), strict=True))
@@ -149,13 +176,24 @@ class Retriever:
                 started = time.perf_counter() - share / 1e3
                 query = _query_vectors(vectors[one.text], vectors[one.residual] if one.residual else None)
                 with self._turns:
-                    return self._answer(one, query, top_k, wanted, started)
+                    return self._answer(one, query, top_k, wanted, started, masks, filters.get("reranker"))
 
             return list(pool.map(answer, asked))
 
-    def _read(self, question: str, wanted: frozenset[str]) -> _Asked:
+    def _masks(self, filters: Filters) -> tuple[Masks, float]:
+        """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
+        types, where = filters.get("types"), filters.get("where")
+        if types is not None and not isinstance(types, TypeFilter):
+            raise QueryError(f"types is of type {type(types).__name__}; make a TypeFilter(entity_types=...)")
+        start = time.perf_counter()
+        masks = self._filters.of(types, metadata_filter(where))
+        return masks, 0.0 if types is None and where is None else milliseconds_since(start)
+
+    def _read(self, question: str, wanted: frozenset[str], filter_ms: float = 0.0) -> _Asked:
         """Find the names in a question, and what it asks about them."""
         clock = Clock()
+        if filter_ms:
+            clock.timings_ms["filter"] = filter_ms
         text = _plain_letters(question)
         with clock.stage("entity"):
             text = respell(text, self._view.lexicon)
@@ -170,28 +208,118 @@ class Retriever:
         return [mention for mention in names if not relations.names_a_relation(mention)] or names
 
     def _answer(
-        self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], start: float
+        self,
+        asked: _Asked,
+        query: QueryVectors,
+        top_k: int,
+        wanted: frozenset[str],
+        start: float,
+        masks: Masks,
+        reranker: Reranker | None,
     ) -> Evidence:
         clock = asked.clock
-        run = Run(
-            self._view,
-            self._settings,
-            asked.text,
-            asked.residual or asked.text,
-            asked.mentions,
-            query,
-            wanted,
-            clock,
-        )
-        ranked = run.rank(top_k)
-        with clock.stage("evidence"):
-            evidence = assemble_evidence(
-                self._view, asked.question, ranked, run.facts, run.paths, run.communities, top_k
-            )
-        read_as = asked.text if asked.text != _plain_letters(asked.question) else ""
+        if masks.leave_nothing:
+            evidence = Evidence(asked.question, (), (), (), (), {})
+        else:
+            n_read = 0 if reranker is None else self._settings.n_reranked
+            run, ranked, masks = self._run(asked, query, max(top_k, n_read), wanted, masks)
+            if reranker is not None:
+                with clock.stage("rerank"):
+                    ranked = self._reranked(asked, ranked, reranker)
+            ranked = ranked.first(top_k)
+            with clock.stage("evidence"):
+                evidence = assemble_evidence(
+                    self._view,
+                    asked.question,
+                    ranked,
+                    run.facts,
+                    run.paths,
+                    run.communities,
+                    top_k,
+                    masks.allowed.chunks,
+                )
         return replace(
-            evidence, read_as=read_as, timings_ms={**clock.timings_ms, "total": milliseconds_since(start)}
+            evidence,
+            read_as=self._read_as(asked),
+            notes=masks.notes,
+            timings_ms={**clock.timings_ms, "total": milliseconds_since(start)},
         )
+
+    def _reranked(self, asked: _Asked, ranked: RankedChunks, reranker: Reranker) -> RankedChunks:
+        settings = self._settings
+        return reranked(
+            self._view, asked.question, ranked, reranker, settings.n_reranked, settings.rerank_weight
+        )
+
+    def explain(
+        self,
+        question: str,
+        chunk_id: str | None = None,
+        *,
+        top_k: int = 20,
+        routes: Sequence[str] | None = None,
+        **filters: Unpack[Filters],
+    ) -> Explanation:
+        """Return why each passage of the evidence is there, or why one passage is, or is not.
+
+        Parameters
+        ----------
+        question, top_k, routes, **filters
+            As for `retrieve`.
+        chunk_id
+            The passage to explain; the `top_k` best by default.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`, or there is no such passage.
+        """
+        wanted = _checked(question, top_k, routes)
+        row = None if chunk_id is None else self._view.chunk_row(chunk_id)
+        masks, _ = self._masks(filters)
+        with self._turns, self._counted():
+            asked = self._read(question, wanted)
+            query = self._encode(asked)
+            if masks.leave_nothing:
+                run = self._routes(asked, query, wanted, masks)
+                ranked = RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
+            else:
+                run, ranked, masks = self._run(asked, query, max(self._view.n_chunks, 1), wanted, masks)
+            if (reranker := filters.get("reranker")) is not None:
+                ranked = self._reranked(asked, ranked, reranker)
+            rows = ranked.rows[:top_k].tolist() if row is None else [row]
+            evidence = assemble_evidence(
+                self._view,
+                asked.question,
+                ranked.of(rows),
+                run.facts,
+                run.paths,
+                run.communities,
+                max(run.facts.ids.size, 1),
+                masks.allowed.chunks,
+            )
+            evidence = replace(evidence, read_as=self._read_as(asked), notes=masks.notes)
+            return explain_evidence(self._view, run, ranked, evidence, rows)
+
+    def _read_as(self, asked: _Asked) -> str:
+        return asked.text if asked.text != _plain_letters(asked.question) else ""
+
+    def _routes(self, asked: _Asked, query: QueryVectors, wanted: frozenset[str], masks: Masks) -> Run:
+        about = asked.residual or asked.text
+        return Run(
+            self._view, self._settings, asked.text, about, asked.mentions, query, wanted, asked.clock, masks
+        )
+
+    def _run(
+        self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], masks: Masks
+    ) -> tuple[Run, RankedChunks, Masks]:
+        """Run the routes; once more with softer masks where hard ones leave nothing."""
+        run = self._routes(asked, query, wanted, masks)
+        ranked = run.rank(top_k)
+        if masks.is_hard and not (ranked.rows.size or run.facts.ids.size or run.paths):
+            masks = self._filters.softened(masks)
+            return self._run(asked, query, top_k, wanted, masks)
+        return run, ranked, masks
 
     def _encode(self, asked: _Asked) -> QueryVectors:
         """Encode a question and, on another core where no other question needs it, what is left of it."""

@@ -12,9 +12,11 @@ import numpy as np
 
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
+from ytrag_core.retrieval.masked import search_allowed
+from ytrag_core.retrieval.masks import Masks, Selection
 from ytrag_core.retrieval.mentions import Mention, telling
 from ytrag_core.retrieval.pagerank import seed_mass, walk_from
-from ytrag_core.retrieval.paths import Path, find_paths
+from ytrag_core.retrieval.paths import Path, find_paths, prefer_paths
 from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ ON_GRAPH = frozenset({"triple", "path", "ppr"})
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
 _MEMBERS = 512
+_COMMUNITY_BONUS = 0.05
+_NODE_BONUS = 0.5
 
 
 @dataclass(slots=True)
@@ -67,6 +71,7 @@ class Run:
         query: QueryVectors,
         wanted: frozenset[str],
         clock: Clock,
+        masks: Masks | None = None,
     ) -> None:
         self._view = view
         self._settings = settings
@@ -76,6 +81,10 @@ class Run:
         self._wanted = wanted
         self._clock = clock
         self._found: dict[str, RouteChunks] = {}
+        masks = masks or Masks(Selection(view))
+        self._masks, self._allowed = masks, masks.allowed
+        self.seeds: dict[int, float] = {}
+        self.trust: dict[str, float] = {}
         self.mentions = mentions
         self.facts = ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
         self.paths: list[Path] = []
@@ -86,7 +95,7 @@ class Run:
         wanted, clock = self._wanted, self._clock
         if wanted & ON_GRAPH:
             with clock.stage("triple"):
-                self.facts = match_triples(self._view, self._query, self.mentions)
+                self.facts = match_triples(self._view, self._query, self.mentions, masks=self._masks)
         if "path" in wanted:
             with clock.stage("path"):
                 self.paths = self._find_paths()
@@ -108,18 +117,31 @@ class Run:
             best = self.facts.ids[: self._settings.n_facts]
             seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
         asked = self._view.relation_words.asked(self._asked_about)
-        return find_paths(self._view, self._query, asked, seeds, self._settings)
+        paths = find_paths(self._view, self._query, asked, seeds, self._settings, self._allowed)
+        preferred = self._masks.preferred
+        if preferred is not None and preferred.triples is not None:
+            wanted = find_paths(self._view, self._query, asked, seeds, self._settings, preferred)
+            paths = prefer_paths([*paths, *wanted], preferred.triples)
+        return paths
 
     def _nearest_communities(self) -> list[tuple[int, float]]:
-        ids, scores = self._view.community_index.search(self._query.question, _N_COMMUNITIES)
-        return list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
+        found: dict[int, float] = {}
+        for chosen, bonus in ((self._allowed, 0.0), (self._masks.preferred, _COMMUNITY_BONUS)):
+            if chosen is not None:
+                near = search_allowed(
+                    self._view.community_index, self._query.question, _N_COMMUNITIES, chosen.communities
+                )
+                ids, scores = (column.tolist() for column in near)
+                found |= {id_: score + bonus for id_, score in zip(ids, scores, strict=True)}
+        best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+        return best[:_N_COMMUNITIES]
 
     def _rank_chunks(self, k: int) -> RankedChunks:
         found = self._found
         n_candidates = max(self._settings.n_candidates, k)
         texts, bm25 = self._text_routes(n_candidates)
         rescored: dict[str, NDArray[np.float32]] = {}
-        trust = self._trust(texts)
+        trust = self.trust = self._trust(texts)
         walked = self._walk(texts, trust, n_candidates) if "ppr" in self._wanted else None
         with self._clock.stage("fuse"):
             found |= {route: chunks for route, chunks in texts.items() if route in self._wanted}
@@ -131,7 +153,16 @@ class Run:
                 rescored["bm25"] = bm25[candidates]
             if walked is not None:
                 rescored["ppr"] = walked[candidates]
-            return fuse(found, rescored, candidates, k, self._settings, trust)
+            return fuse(found, rescored, candidates, k, self._settings, trust, self._preference(candidates))
+
+    def _preference(self, rows: NDArray[np.int32]) -> NDArray[np.float32] | None:
+        """Return what passages count for the types that are preferred; None where none are."""
+        preferred = self._masks.preferred
+        if preferred is None or preferred.chunks is None:
+            return None
+        weight = np.float32(self._settings.type_weight)
+        counted: NDArray[np.float32] = weight * preferred.chunks[rows].astype(np.float32)
+        return counted
 
     def _resemblance(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return what passages count for resembling the question, and what it asks about its names."""
@@ -166,10 +197,14 @@ class Run:
         bm25 = np.empty(0, np.float32)
         if self._wanted & {"ppr", "dense"}:
             with self._clock.stage("dense"):
-                texts["dense"] = RouteChunks(*view.chunk_index.search(self._query.question, n_candidates))
+                texts["dense"] = RouteChunks(
+                    *view.chunk_index.search(self._query.question, n_candidates, self._allowed.chunks)
+                )
         if self._wanted & {"ppr", "bm25"}:
             with self._clock.stage("bm25"):
                 bm25 = view.lexical.coverage(self._question)
+                if self._allowed.chunks is not None:
+                    bm25 = np.where(self._allowed.chunks, bm25, np.float32(0.0))
                 texts["bm25"] = best_chunks(np.arange(view.n_chunks, dtype=np.int32), bm25, n_candidates)
         return texts, bm25
 
@@ -182,8 +217,12 @@ class Run:
             passages = [(text.rows, text.scores, trust.get(route, 1.0)) for route, text in texts.items()]
             facts_trust = trust.get("triple", 1.0)
             mass = seed_mass(view, self.mentions, self.facts, facts_trust, passages, self._settings)
+            self.seeds = mass
             vertices, visits = walk_from(view, mass, self._settings)
             is_chunk = vertices >= view.n_nodes
+            if self._allowed.chunks is not None:
+                # The walk passes through everything; what it may put forward is decided where it arrives.
+                is_chunk[is_chunk] = self._allowed.chunks[vertices[is_chunk] - view.n_nodes]
             rows = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
             walked = np.zeros(view.n_chunks, np.float32)
             walked[rows] = visits[is_chunk]
@@ -193,30 +232,58 @@ class Run:
     def _graph_chunks(self, n_candidates: int) -> None:
         """Add the passages behind names, triples, paths and communities."""
         view, found = self._view, self._found
+        allowed = self._allowed.chunks
         if "entity" in self._wanted:
             weights = {node: m.weight / len(m.nodes) for m in self.mentions for node in m.nodes}
-            found["entity"] = _behind(view.node_chunks, weights, n_candidates)
+            weights = self._of_wanted_types(weights)
+            found["entity"] = _behind(view.node_chunks, weights, n_candidates, allowed)
         if "triple" in self._wanted:
             scores = dict(zip(self.facts.ids.tolist(), self.facts.scores.tolist(), strict=True))
-            found["triple"] = _behind(view.triple_chunks, scores, n_candidates)
+            found["triple"] = _behind(view.triple_chunks, scores, n_candidates, allowed)
         if "path" in self._wanted:
             scores = {triple: path.score for path in reversed(self.paths) for triple in path.triples}
-            found["path"] = _behind(view.triple_chunks, scores, n_candidates)
+            found["path"] = _behind(view.triple_chunks, scores, n_candidates, allowed)
         if "community" in self._wanted:
             scores = {}
             for community, score in reversed(self.communities):
                 start, end = view.members.indptr[community : community + 2].tolist()
-                members = view.members.chunks[start : min(end, start + _MEMBERS)].tolist()
-                scores.update(dict.fromkeys(members, score / max(end - start, 1)))
-            found["community"] = _behind(view.node_chunks, scores, n_candidates, add=True)
+                members = view.members.chunks[start:end]
+                if self._allowed.nodes is not None:
+                    members = members[self._allowed.nodes[members]]
+                n_members = max(members.shape[0], 1)
+                scores.update(dict.fromkeys(members[:_MEMBERS].tolist(), score / n_members))
+            found["community"] = _behind(view.node_chunks, scores, n_candidates, allowed, add=True)
+
+    def _of_wanted_types(self, weights: dict[int, float]) -> dict[int, float]:
+        """Return the named nodes that are allowed; those that are preferred weigh more."""
+        allowed, preferred = self._allowed.nodes, self._masks.preferred
+        if allowed is not None:
+            weights = {node: weight for node, weight in weights.items() if allowed[node]}
+        if preferred is not None and preferred.nodes is not None:
+            factor = 1.0 + _NODE_BONUS
+            weights = {
+                node: factor * weight if preferred.nodes[node] else weight for node, weight in weights.items()
+            }
+        return weights
 
 
-def _behind(provenance: Provenance, scores: Mapping[int, float], k: int, *, add: bool = False) -> RouteChunks:
+def _behind(
+    provenance: Provenance,
+    scores: Mapping[int, float],
+    k: int,
+    allowed: NDArray[np.bool_] | None,
+    *,
+    add: bool = False,
+) -> RouteChunks:
     """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
     subjects = np.fromiter(scores, np.int32, len(scores))
     values = np.fromiter(scores.values(), np.float32, len(scores))
     positions, owner = gather_rows(provenance.indptr, subjects, 0)
-    rows, inverse = np.unique(provenance.chunks[positions], return_inverse=True)
+    chunks = provenance.chunks[positions]
+    if allowed is not None:
+        kept = allowed[chunks]
+        chunks, owner = chunks[kept], owner[kept]
+    rows, inverse = np.unique(chunks, return_inverse=True)
     total = np.zeros(rows.shape[0], np.float32)
     (np.add if add else np.maximum).at(total, inverse, values[owner])
     return best_chunks(rows, total, k)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.kernels.edges import best_edges, row_dots
+from ytrag_core.kernels.edges import row_dots
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.topk import top_k
+from ytrag_core.retrieval.masked import allowed_entries, search_allowed
+from ytrag_core.retrieval.masks import Masks, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +40,7 @@ _MENTION_BONUS = 0.5
 _HEAD_BONUS = 0.2
 _OTHER_SPELLING = 0.5
 _RELATION_WEIGHT = 0.5
+_PREFERRED_BONUS = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +111,7 @@ def relation_scores(
 
 
 def incident_triples(
-    view: SnapshotView, nodes: NDArray[np.int32], row_limit: int
+    view: SnapshotView, nodes: NDArray[np.int32], row_limit: int, allowed: Selection | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Return the triples of some nodes in both directions.
 
@@ -118,22 +121,29 @@ def incident_triples(
         (n,) int32.
     row_limit
         Most edges of one node and direction; a longer row is sampled evenly.
+    allowed
+        The triples to choose from; all without it.
 
     Returns
     -------
     triples, other, owner
         (m,) int32 each: triple id, the node at the other end, and the position in `nodes`.
     """
+    allowed = allowed or Selection(view)
     parts = []
-    for csr in (view.out, view.into):
-        positions, owner = gather_rows(csr.indptr, nodes, row_limit)
+    for csr, mask in ((view.out, allowed.out_triples), (view.into, allowed.into_triples)):
+        positions, owner = allowed_entries(csr, nodes, mask, row_limit)
         parts.append((csr.triple[positions], csr.indices[positions], owner))
     triples, other, owner = (np.concatenate(column) for column in zip(*parts, strict=True))
     return triples, other, owner
 
 
 def match_triples(
-    view: SnapshotView, query: QueryVectors, mentions: Sequence[Mention], n_triples: int = _N_TRIPLES
+    view: SnapshotView,
+    query: QueryVectors,
+    mentions: Sequence[Mention],
+    n_triples: int = _N_TRIPLES,
+    masks: Masks | None = None,
 ) -> ScoredTriples:
     """Return the triples that answer to the question by meaning or by name.
 
@@ -142,18 +152,25 @@ def match_triples(
     question where it has very many. A triple of a named node scores its similarity and half the name's
     weight. Without sentences a fifth is added where the name is the head ("the part of X" is no part of which
     X is), and half the cosine of the relation and of what the question asks about its names, because the mean
-    over a triple's parts says little about the relation.
+    over a triple's parts says little about the relation. With masks, the best are taken among the triples
+    that they allow; those that they prefer score a fifth more.
     """
+    masks = masks or Masks(Selection(view))
     if view.n_triples == 0:
         return ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
     nodes, weights = _named_nodes(mentions)
     composed = view.triple_index is None
-    candidates = _named_triples(view, nodes, query.residual)
-    if view.triple_index is not None:
-        candidates.append(view.triple_index.search(query.question, n_triples)[0][0])
-    else:
-        near = _nearest_nodes(view, query.question)
-        candidates.append(incident_triples(view, near, _NEAR_ROW_LIMIT)[0])
+    candidates = []
+    for chosen in (masks.allowed, masks.preferred):
+        if chosen is None:
+            continue
+        candidates += _named_triples(view, nodes, query.residual, chosen)
+        if view.triple_index is not None:
+            near = search_allowed(view.triple_index, query.question, n_triples, chosen.triples)[0]
+            candidates.append(near)
+        else:
+            near = _nearest_nodes(view, query.question, chosen)
+            candidates.append(incident_triples(view, near, _NEAR_ROW_LIMIT, chosen)[0])
     ids = np.unique(np.concatenate(candidates)).astype(np.int32)
     similarity = triple_scores(view, ids, query.question)
     heads = _weight_of(view.heads(ids), nodes, weights)
@@ -162,21 +179,25 @@ def match_triples(
     if composed:
         scores += np.float32(_HEAD_BONUS) * (heads > 0)
         scores += np.float32(_RELATION_WEIGHT) * relation_scores(view, ids, query.residual)
+    if masks.preferred is not None and masks.preferred.triples is not None:
+        scores += np.float32(_PREFERRED_BONUS) * masks.preferred.triples[ids]
     best = top_k(scores.astype(np.float32), min(n_triples, scores.shape[0]))
     return ScoredTriples(ids[best], scores[best].astype(np.float32), similarity[best])
 
 
 def _named_triples(
-    view: SnapshotView, nodes: NDArray[np.int32], residual: NDArray[np.float32]
+    view: SnapshotView, nodes: NDArray[np.int32], residual: NDArray[np.float32], allowed: Selection
 ) -> list[NDArray[np.int32]]:
     """Return the triples out of and into the named nodes, of a long row those of the best relations."""
     sides = (view.out, view.into)
     if all((side.indptr[nodes + 1] - side.indptr[nodes] <= _ROW_LIMIT).all() for side in sides):
-        return [incident_triples(view, nodes, 0)[0]]
+        return [incident_triples(view, nodes, 0, allowed)[0]]
     vectors = view.strings["vectors"].view(np.uint16)
     alike = row_dots(vectors, view.strings["relation_string"], residual)
+    permitted = (allowed.out_triples, allowed.into_triples)
     return [
-        side.triple[best_edges(side.indptr, side.relation, nodes, alike, _ROW_LIMIT)[0]] for side in sides
+        side.triple[allowed_entries(side, nodes, mask, _ROW_LIMIT, alike)[0]]
+        for side, mask in zip(sides, permitted, strict=True)
     ]
 
 
@@ -204,10 +225,10 @@ def _weight_of(
     return np.where(nodes[rows] == ends, weights[rows], np.float32(0.0))
 
 
-def _nearest_nodes(view: SnapshotView, query: NDArray[np.float32]) -> NDArray[np.int32]:
+def _nearest_nodes(view: SnapshotView, query: NDArray[np.float32], allowed: Selection) -> NDArray[np.int32]:
     """Return the nodes whose names are nearest to the question."""
     strings = view.strings
-    near = view.string_index.search(query, _N_STRINGS)[0][0]
+    near = search_allowed(view.string_index, query, _N_STRINGS, allowed.strings)[0]
     positions, _ = gather_rows(strings["string_nodes_indptr"], near, _NEAR_BEARERS)
     nodes: NDArray[np.int32] = np.unique(strings["string_nodes"][positions])
     return nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
-from ytrag_core.errors import SnapshotError
+from ytrag_core.errors import QueryError, SnapshotError
 from ytrag_core.graph.tables import CHUNK_PLACES, CHUNKS, Csr, Provenance
 from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.lexical import LexicalIndex
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["PushScratch", "SnapshotView", "Walk"]
 
 T = TypeVar("T")
+
+_COMPARED = 10_000
+"""Ids looked through for one like another that there is not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,6 +281,25 @@ class SnapshotView:
         """Return the id of a chunk."""
         return str(self._chunks[0][row].as_py())
 
+    @cached_property
+    def _row_of_chunk(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.chunk_ids)}
+
+    def chunk_row(self, chunk_id: str) -> int:
+        """Return the row of a chunk.
+
+        Raises
+        ------
+        QueryError
+            There is none of this id.
+        """
+        row = self._row_of_chunk.get(chunk_id)
+        if row is None:
+            near = difflib.get_close_matches(chunk_id, self.chunk_ids[:_COMPARED], 3)
+            hint = f"; there are {', '.join(near)}" if near else ""
+            raise QueryError(f"there is no passage {chunk_id!r} in this knowledge base{hint}")
+        return row
+
     def chunk(self, row: int) -> tuple[str, str, str]:
         """Return id, title and text of a chunk."""
         ids, titles, texts = self._chunks
@@ -294,6 +317,17 @@ class SnapshotView:
         pages, headings = self._places
         page = pages[row].as_py()
         return None if page is None else int(page), str(headings[row].as_py() or "")
+
+    @cached_property
+    def _origins(self) -> tuple[pa.Array, pa.Array, pa.Array]:
+        table = self.snapshot.table("chunks", ["document", "start"], CHUNKS)
+        rows, starts = (table[name].combine_chunks() for name in ("document", "start"))
+        return self._column("documents", "id"), rows, starts
+
+    def origin(self, row: int) -> tuple[str, int]:
+        """Return the document of a chunk, and where the chunk's text begins in the document's."""
+        documents, rows, starts = self._origins
+        return str(documents[rows[row].as_py()].as_py()), int(starts[row].as_py())
 
     def homonyms(self, nodes: NDArray[np.int32]) -> frozenset[int]:
         """Return those of some nodes whose name another node bears too."""

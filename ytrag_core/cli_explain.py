@@ -1,0 +1,125 @@
+"""The command `ytrag explain`: why a passage is among the evidence, or why it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from ytrag_core.cli_filters import (
+    AttributeOption,
+    EntityTypeOption,
+    HardOption,
+    RelationOption,
+    RerankerOption,
+    RoutesOption,
+    WhereOption,
+    chosen_filters,
+    chosen_routes,
+)
+from ytrag_core.cli_options import JsonOption, QuestionArgument  # noqa: TC001 - typer reads them
+from ytrag_core.console import emit_json, printable, stdout_console
+from ytrag_core.environment import open_base
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ytrag_core.retrieval.explain import ChunkExplanation, Explanation
+
+__all__ = ["explain"]
+
+_N_FACTS = 5
+_N_PATHS = 3
+_N_SEEDS = 8
+
+
+def explain(
+    question: QuestionArgument,
+    kb: Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")],
+    chunk: Annotated[
+        str | None,
+        typer.Option("--chunk", metavar="ID", help="Only this passage.", show_default="the best ones"),
+    ] = None,
+    top_k: Annotated[int, typer.Option("--top-k", min=1, help="How many passages to explain.")] = 5,
+    routes: RoutesOption = None,
+    entity_type: EntityTypeOption = None,
+    relation: RelationOption = None,
+    attribute: AttributeOption = None,
+    hard: HardOption = False,
+    where: WhereOption = None,
+    reranker: RerankerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell why passages are found: each route's rank, score and share, the names, facts, paths and seeds."""
+    from ytrag_core.documents.text import clean_text
+
+    chosen = chosen_filters(entity_type, relation, attribute, where, reranker, hard=hard)
+    names = chosen_routes(routes)
+    told = open_base(kb).explain(clean_text(question), chunk, top_k=top_k, routes=names, **chosen)
+    if as_json:
+        emit_json(told.to_json())
+    else:
+        show_explanation(stdout_console(), told)
+
+
+def show_explanation(console: Console, told: Explanation) -> None:
+    """Print why the evidence of a question is as it is."""
+    from ytrag_core.console import note
+    from ytrag_core.rendering import INDENT, heading, say
+
+    console.print(Text(printable(told.question), style="bold cyan"))
+    if told.read_as:
+        say(console, f"read as: {told.read_as}", indent=INDENT, style="dim")
+    for line in told.notes:
+        note(line)
+    heading(console, "Names in the question")
+    if not told.names:
+        say(console, "none that the graph knows", indent=INDENT, style="dim")
+    for name in told.names:
+        meant = f" = {', '.join(name.names)}" if name.names else ""
+        say(console, f"{name.weight:6.1%}  {name.surface}{meant}", indent=INDENT)
+    if told.seeds:
+        heading(console, f"Where the walk starts ({told.n_seeds:,} places)")
+        for seed in told.seeds[:_N_SEEDS]:
+            kind = "passage " if seed.kind == "chunk" else ""
+            say(console, f"{seed.mass:6.1%}  {kind}{seed.name}", indent=INDENT)
+    distrusted = [f"{route} {trust:.0%}" for route, trust in told.trust.items() if trust < 1.0]
+    if distrusted:
+        say(console, f"trusted only in part: {', '.join(distrusted)}", indent=INDENT, style="dim")
+    for passage in told.chunks:
+        _passage(console, passage)
+    if not told.chunks:
+        say(console, "no passage was found", indent=INDENT)
+
+
+def _passage(console: Console, passage: ChunkExplanation) -> None:
+    from ytrag_core.agent.paths import fact_line
+    from ytrag_core.rendering import INDENT, heading, more, say, show_path
+
+    place = "not put forward by any route" if passage.rank is None else f"{passage.score:.3f}"
+    label = "" if passage.rank is None else f"{passage.rank}. "
+    heading(console, f"{label}{passage.title or passage.id}  {passage.id}  {place}")
+    width = max((len(route) for route in passage.routes), default=0)
+    for route, share in passage.routes.items():
+        rank = f"rank {share.rank}" if share.rank is not None else "no rank"
+        score = f", score {share.score:.4g}" if share.score is not None else ""
+        say(console, f"{share.contribution:+8.3f}  {route:<{width}}  {rank}{score}", indent=INDENT)
+    if passage.seed_mass:
+        say(console, f"{passage.seed_mass:.1%} of all walks start here", indent=INDENT)
+    if passage.names:
+        say(console, f"mentions {_joined(passage.names)}", indent=INDENT)
+    for fact in passage.triples[:_N_FACTS]:
+        say(console, f"states {fact_line(fact)}  {fact.score:.3f}", indent=INDENT)
+    more(console, len(passage.triples) - _N_FACTS)
+    for path in passage.paths[:_N_PATHS]:
+        say(console, f"on the path  {path.score:.3f}", indent=INDENT)
+        show_path(console, path.triples)
+    more(console, len(passage.paths) - _N_PATHS)
+
+
+def _joined(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names))

@@ -1,0 +1,54 @@
+"""The command `ytrag retrieve`: what bears on a question, among what is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import Annotated
+
+import typer
+
+from ytrag_core.cli_filters import (
+    AttributeOption,
+    EntityTypeOption,
+    HardOption,
+    RelationOption,
+    RerankerOption,
+    RoutesOption,
+    WhereOption,
+    chosen_filters,
+    chosen_routes,
+)
+from ytrag_core.cli_options import JsonOption, QuestionArgument, TopKOption  # noqa: TC001 - typer reads them
+from ytrag_core.console import emit_json, stdout_console
+from ytrag_core.environment import open_base
+
+__all__ = ["EXAMPLE", "retrieve"]
+
+EXAMPLE = '"Who taught the inventor of the fog clock?"'
+"""A question of the built-in sample, for the end of a command's help."""
+
+
+def retrieve(
+    question: QuestionArgument,
+    kb: Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")],
+    top_k: TopKOption = 20,
+    routes: RoutesOption = None,
+    entity_type: EntityTypeOption = None,
+    relation: RelationOption = None,
+    attribute: AttributeOption = None,
+    hard: HardOption = False,
+    where: WhereOption = None,
+    reranker: RerankerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the paths, facts, passages and communities that bear on a question."""
+    from ytrag_core.documents.text import clean_text
+    from ytrag_core.rendering import show_evidence
+
+    chosen = chosen_filters(entity_type, relation, attribute, where, reranker, hard=hard)
+    names = chosen_routes(routes)
+    evidence = open_base(kb).retrieve(clean_text(question), top_k=top_k, routes=names, **chosen)
+    if as_json:
+        emit_json(evidence.to_json())
+    else:
+        show_evidence(stdout_console(), evidence)
