@@ -37,14 +37,11 @@ STOREYS = (
 COMMAND_LINE = {
     "agent_view",
     "cli",
-<<<<<<< HEAD
     "cli_index",
     "cli_jobs",
-=======
     "cli_explain",
     "cli_filters",
     "cli_agent",
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
     "cli_models",
     "cli_options",
     "cli_retrieve",

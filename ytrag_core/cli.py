@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-<<<<<<< HEAD
+from ytrag_core.cli_agent import ask, chat, trace_app
+from ytrag_core.cli_explain import explain
 from ytrag_core.cli_index import build, index, show_build
 from ytrag_core.cli_jobs import jobs
 from ytrag_core.cli_models import models_app
@@ -17,20 +18,6 @@ from ytrag_core.cli_options import (
     FolderArgument,
     JsonOption,
     KbOption,
-    Mode,
-=======
-from ytrag_core.cli_agent import ask, chat, trace_app
-from ytrag_core.cli_explain import explain
-from ytrag_core.cli_models import models_app
-from ytrag_core.cli_options import (
-    EncoderOption,
-    Evolution,
-    EvolveOption,
-    Extractor,
-    FolderArgument,
-    JsonOption,
-    PathsArgument,
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
     PrecisionChoice,
     PrecisionOption,
     ReuseOption,
@@ -49,10 +36,8 @@ from ytrag_core.console import (
     stdout_console,
 )
 from ytrag_core.environment import encoder_place, load_encoder, open_base
-from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ytrag_core.config import BuildSettings
     from ytrag_core.evaluation.datasets import Question
     from ytrag_core.knowledge_base import KnowledgeBase
 
@@ -134,43 +119,7 @@ def demo(
         show_demo(stdout_console(), outcome)
 
 
-<<<<<<< HEAD
 app.command("index", epilog="Example: ytrag index notes/ report.md --kb kb")(index)
-=======
-@app.command(epilog="Example: ytrag index notes/ report.md --kb kb")
-def index(
-    paths: PathsArgument,
-    kb: KbOption,
-    schema: SchemaOption = None,
-    extractor: Annotated[
-        Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
-    ] = Extractor.AUTO,
-    evolve: EvolveOption = Evolution.REVIEW,
-    encoder: EncoderOption = None,
-    precision: PrecisionOption = PrecisionChoice.AUTO,
-    reuse_vectors: ReuseOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Index documents: text, Markdown, HTML, PDF, Word, tables and JSON.
-
-    PATH is a file, a folder, a pattern such as 'notes/**/*.md', or a zip archive. Records {id?, title?, text}
-    come from .jsonl, .json and tables with a column called text. HTML and PDF need ytrag's extra "docs".
-    What cannot be read is reported with its reason; the rest is indexed.
-    """
-    if extractor is Extractor.LLM:
-        raise ConfigError(
-            "extraction by a language model is not part of this version; use --extractor auto or offline"
-        )
-    from ytrag_core.config import BuildSettings, EvolutionSettings
-
-    settings = BuildSettings(evolution=EvolutionSettings(mode=evolve.value))
-    _build(
-        *("documents", paths, kb, encoder, precision, reuse_vectors),
-        as_json=as_json,
-        schema=schema,
-        settings=settings,
-    )
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
@@ -198,55 +147,7 @@ def import_edges(
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
-<<<<<<< HEAD
     build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
-=======
-    _build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
-
-
-def _build(
-    kind: BuildFormat,
-    sources: list[Path],
-    kb: Path,
-    encoder: str | None,
-    precision: PrecisionChoice,
-    reuse_vectors: Path | None,
-    *,
-    as_json: bool,
-    schema: str | None = None,
-    replace: bool = False,
-    settings: BuildSettings | None = None,
-) -> None:
-    from ytrag_core.knowledge_base import KnowledgeBase
-
-    with progress_bars() as progress:
-        report = KnowledgeBase.build(
-            kb,
-            sources,
-            format=kind,
-            settings=settings,
-            encoder=encoder,
-            precision=precision.value,
-            encoder_place=encoder_place(),
-            progress=progress,
-            schema=schema,
-            replace=replace,
-            reuse_vectors=reuse_vectors,
-        )
-    _show_build(report, kb, as_json=as_json)
-
-
-def _show_build(report: BuildReport, kb: Path, *, as_json: bool) -> None:
-    from ytrag_core.reports import show_report
-
-    if as_json:
-        emit_json(report.to_json())
-        return
-    show_report(stdout_console(), report, kb)
-    for told in report.notes:
-        note(told)
-    note(f'ask it something: ytrag ask "..." --kb {kb}')
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 
 
 @app.command(epilog="Example: ytrag reembed --kb kb --encoder multilingual-e5-small")

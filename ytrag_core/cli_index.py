@@ -9,6 +9,8 @@ import typer
 
 from ytrag_core.cli_options import (
     EncoderOption,
+    Evolution,
+    EvolveOption,
     Extractor,
     JsonOption,
     KbOption,
@@ -25,6 +27,7 @@ from ytrag_core.environment import encoder_place, language_models, load_encoder
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ytrag_core.config import BuildSettings
     from ytrag_core.pipeline.estimate import Estimate
     from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.pipeline.report import BuildReport
@@ -126,6 +129,7 @@ def index(
             show_default=False,
         ),
     ] = None,
+    evolve: EvolveOption = Evolution.REVIEW,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -158,15 +162,13 @@ def index(
     if dry_run:
         _show_estimate(paths or [], kb, plan, schema, encoder, precision, as_json=as_json)
         return
+    from ytrag_core.config import BuildSettings, EvolutionSettings
+
     build(
-        "documents",
-        paths or [],
-        kb,
-        encoder,
-        precision,
-        reuse_vectors,
+        *("documents", paths or [], kb, encoder, precision, reuse_vectors),
         as_json=as_json,
         schema=schema,
+        settings=BuildSettings(evolution=EvolutionSettings(mode=evolve.value)),
         plan=plan,
     )
 
@@ -251,6 +253,7 @@ def build(
     as_json: bool,
     schema: str | None = None,
     replace: bool = False,
+    settings: BuildSettings | None = None,
     plan: ExtractionPlan | None = None,
 ) -> None:
     """Build a knowledge base and show the report."""
@@ -261,6 +264,7 @@ def build(
             kb,
             sources,
             format=kind,
+            settings=settings,
             encoder=encoder,
             precision=precision.value,
             encoder_place=encoder_place(),

@@ -27,12 +27,9 @@ __all__ = [
     "SchemaOption",
     "Style",
     "TopKOption",
-<<<<<<< HEAD
     "UnknownTypes",
-=======
     "comma_depths",
     "comma_names",
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 ]
 
 
@@ -53,7 +50,6 @@ class Extractor(StrEnum):
     OFFLINE = "offline"
 
 
-<<<<<<< HEAD
 class Style(StrEnum):
     """How a language model is asked about a passage."""
 
@@ -66,14 +62,14 @@ class UnknownTypes(StrEnum):
 
     PROPOSE = "propose"
     DROP = "drop"
-=======
+
+
 class Evolution(StrEnum):
     """What happens to types that passages propose and the schema lacks."""
 
     OFF = "off"
     REVIEW = "review"
     AUTO = "auto"
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 
 
 class PrecisionChoice(StrEnum):
@@ -107,9 +103,7 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
-<<<<<<< HEAD
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
-=======
 EvolveOption = Annotated[
     Evolution,
     typer.Option(
@@ -118,7 +112,6 @@ EvolveOption = Annotated[
         "where enough speaks for them.",
     ),
 ]
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
 SchemaOption = Annotated[
     str | None,
     typer.Option(
@@ -131,13 +124,10 @@ SchemaOption = Annotated[
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
-<<<<<<< HEAD
 PathsArgument = Annotated[
     list[Path] | None,
     typer.Argument(metavar="[PATH]...", help="What to read; several are fine.", show_default=False),
 ]
-=======
-PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
 
 
 def comma_names(text: str | None, option: str) -> list[str] | None:
@@ -156,4 +146,3 @@ def comma_depths(text: str) -> list[int]:
     if not all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
         raise ConfigError(f"--top-k wants whole numbers from 1 with commas between them, {text!r} arrived")
     return [int(part) for part in parts]
->>>>>>> e8f3e22514940da5257400c62fa95f86a9a34bd4
