@@ -14,11 +14,11 @@ from ytrag_core.cli_options import (
     Extractor,
     JsonOption,
     KbOption,
-    PathsArgument,
     PrecisionChoice,
     PrecisionOption,
     ReuseOption,
     SchemaOption,
+    SomePathsArgument,
     Style,
     UnknownTypes,
 )
@@ -41,7 +41,7 @@ _BUDGET = "What it may cost"
 
 def index(
     kb: KbOption,
-    paths: PathsArgument = None,
+    paths: SomePathsArgument = None,
     schema: SchemaOption = None,
     extractor: Annotated[
         Extractor,

@@ -25,6 +25,7 @@ __all__ = [
     "QuestionArgument",
     "ReuseOption",
     "SchemaOption",
+    "SomePathsArgument",
     "Style",
     "TopKOption",
     "UnknownTypes",
@@ -124,7 +125,8 @@ SchemaOption = Annotated[
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
-PathsArgument = Annotated[
+PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+SomePathsArgument = Annotated[
     list[Path] | None,
     typer.Argument(metavar="[PATH]...", help="What to read; several are fine.", show_default=False),
 ]
