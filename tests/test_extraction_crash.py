@@ -72,8 +72,8 @@ def finished(kb: Path) -> set[str]:
         if not connection.execute(there).fetchone()[0]:
             return set()
         rows = connection.execute("SELECT payload FROM extractions WHERE extractor LIKE 'llm:%'").fetchall()
-    heads = {json.loads(payload)["triples"][0][0] for (payload,) in rows}
-    return {text for text in PASSAGES if " ".join(text.split()[:2]) in heads}
+    named = {entity[0] for (payload,) in rows for entity in json.loads(payload)["entities"]}
+    return {text for text in PASSAGES if " ".join(text.split()[:2]) in named}
 
 
 def wait_for(server: ReadingServer, n_asked: int) -> None:

@@ -128,7 +128,7 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to 
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
 SomePathsArgument = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[PATH]...", help="What to read; several are fine.", show_default=False),
+    typer.Argument(metavar="PATH", help="What to read; several are fine.", show_default=False),
 ]
 
 
