@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["ChunkReply", "sentence_reply"]
 
 _MOST_MALFORMED = 0.5
-_MOST_TRIPLES = 12
+_MOST_TRIPLES = 8
 _TEXT = {"type": "string"}
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["SentenceStyle"]
 
 _MOST_NAMES = 12
-_MOST_REPLY_TOKENS = 400
+_MOST_REPLY_TOKENS = 320
 _SEPARATOR = {"en": "; ", "zh": "；"}
 
 
