@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -227,7 +227,9 @@ def test_what_is_no_record_is_set_aside_with_its_reason() -> None:
 def test_confidence_is_read_as_a_share(stated: object, confidence: float) -> None:
     records = read_records({"new_types": [{"kind": "Entity Type", "name": "robot", "confidence": stated}]})
     assert records is not None
-    assert records.new_types == [TypeRecord("entity", "robot", "", pytest.approx(confidence))]
+    (robot,) = records.new_types
+    assert replace(robot, confidence=0.0) == TypeRecord("entity", "robot", "", 0.0)
+    assert robot.confidence == pytest.approx(confidence)
 
 
 def test_records_said_twice_count_once() -> None:
@@ -415,7 +417,8 @@ def test_types_that_the_schema_lacks_are_proposed_with_evidence() -> None:
     proposals = {(proposal.kind, proposal.name): proposal for proposal in reading.proposals}
     assert set(proposals) == {("entity", "lighthouse"), ("relation", "Designed")}
     designed = proposals["relation", "Designed"]
-    assert (designed.description, designed.confidence) == ("Head drew tail.", pytest.approx(0.9))
+    assert designed.description == "Head drew tail."
+    assert designed.confidence == pytest.approx(0.9)
     assert (designed.chunk_id, designed.document_id) == ("t", "d")
     assert "was designed by Rufina Stell" in designed.evidence
     assert "new_types" in llm.heard[0][0].content
@@ -536,6 +539,13 @@ def test_chinese_passages_are_asked_about_in_chinese() -> None:
     reading, llm = read('{"triples": []}', chunk=ORGAN, style="sentences")
     assert reading.status == "done"
     assert llm.heard[0][-1].content.startswith("名称：")
+
+
+def test_a_passage_comes_with_the_headings_that_it_stands_under() -> None:
+    quays = replace(TOWER, title="Harbour", heading="Old quays > Towers")
+    for style in ("chunk", "sentences"):
+        _, llm = read('{"triples": []}', chunk=quays, style=style)
+        assert "Harbour > Old quays > Towers" in llm.heard[0][-1].content
 
 
 def test_every_prompt_of_extraction_is_there_in_both_languages() -> None:

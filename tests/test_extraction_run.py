@@ -16,6 +16,7 @@ from ytrag_core.config import BuildSettings, EvolutionSettings, ExtractionSettin
 from ytrag_core.errors import ConfigError
 from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.llm.stages import StageModels
+from ytrag_core.llm.usage import Usage
 from ytrag_core.pipeline.estimate import estimate_extraction
 from ytrag_core.pipeline.jobs import list_jobs
 from ytrag_core.pipeline.plan import ExtractionPlan, parse_rule
@@ -215,7 +216,7 @@ def test_a_bound_stops_cleanly_and_the_next_run_goes_on(
     tmp_path: Path, docs: Path, tiny: Encoder, bound: dict[str, Any]
 ) -> None:
     kb = tmp_path / "kb"
-    settings = {"max_reply_tokens": 200, "concurrency": 3}
+    settings: dict[str, Any] = {"max_reply_tokens": 200, "concurrency": 3}
     with reading_server(dear) as server:
         report = index(kb, tiny, plan(server, **settings, **bound), docs)
         first = server.passages()
@@ -303,14 +304,15 @@ def own_words(asked: Asked) -> dict[str, Any]:
 
 
 def test_a_model_that_is_wanted_has_to_be_there(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
-    for wanted in (
+    wishes: tuple[dict[str, Any], ...] = (
         {"extractor": "llm"},
         {"rules": (("*", "llm"),)},
         {"retry_failed": True},
         {"summaries": True},
-    ):
+    )
+    for wanted in wishes:
         with pytest.raises(ConfigError, match="YTRAG_LLM_BASE_URL"):
-            ExtractionPlan(**wanted)  # type: ignore[arg-type]
+            ExtractionPlan(**wanted)
     with pytest.raises(ConfigError, match="--price-in"):
         ExtractionPlan(settings=ExtractionSettings(max_cost=1.0, price_in=1.0))
     report = index(tmp_path / "kb", tiny, ExtractionPlan(), docs)
@@ -351,7 +353,7 @@ def test_types_may_be_held_to_the_schema(tmp_path: Path, docs: Path, tiny: Encod
 
 def test_an_estimate_sends_and_changes_nothing(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
     kb = tmp_path / "kb"
-    asking = {"price_in": 1.0, "price_out": 4.0}
+    asking: dict[str, Any] = {"price_in": 1.0, "price_out": 4.0}
 
     def estimate(plan: ExtractionPlan) -> Any:
         return estimate_extraction(kb, [docs], tiny, BuildSettings(), plan, StageRecorder())
@@ -426,4 +428,32 @@ def test_a_recorded_extraction_counts_before_all_others(tmp_path: Path, tiny: En
     KnowledgeBase.build(kb, [folder], format="openie", encoder=tiny)
     with reading_server() as server:
         index(kb, tiny, plan(server), write_lines(tmp_path / "again.jsonl", [record]))
+        assert not server.asked
     assert "r" in {row["name"] for row in table_rows(kb, "relations")}
+
+
+def test_a_passage_is_asked_about_in_the_users_words(tmp_path: Path, tiny: Encoder) -> None:
+    prompts = tmp_path / "prompts"
+    prompts.mkdir()
+    (prompts / "extract.en.txt").write_text("Read it my way. {types_rule}", encoding="utf-8")
+    note = tmp_path / "harbour.md"
+    note.write_text(f"# Harbour\n\n{passage(PEOPLE[0])}\n", encoding="utf-8")
+    with reading_server() as server:
+        settings = LLMSettings(base_url=server.base_url, model="reader")
+        asking = plan(None, models=StageModels.of_endpoint(settings, prompts=prompts))
+        index(tmp_path / "kb", tiny, asking, note)
+        (asked,) = server.asked
+    assert asked.turns[0]["content"].startswith("Read it my way. - Use the types")
+    assert "Title: Harbour\n" in asked.text
+
+
+def test_what_is_left_of_a_bound_is_what_naming_may_take() -> None:
+    settings = ExtractionSettings(max_tokens=5000, community_tokens=4000)
+    used = Usage(3, 2500, 500)
+    assert ExtractionPlan(settings=settings).after(used).settings.community_tokens == 2000
+    assert ExtractionPlan().after(used).settings.community_tokens == 10_000
+    dear = ExtractionSettings(max_cost=0.01, price_in=1.0, price_out=4.0)
+    assert ExtractionPlan(settings=dear).after(used).settings.community_tokens == 1375
+    free = ExtractionSettings(max_cost=0.01, price_in=0.0, price_out=0.0)
+    assert ExtractionPlan(settings=free).after(used).settings.community_tokens == 10_000
+    assert ExtractionPlan(settings=settings).after(Usage(9, 9000, 0)).settings.community_tokens == 0

@@ -10,7 +10,7 @@ import typer
 
 from ytrag_core.cli_agent import ask, chat, trace_app
 from ytrag_core.cli_explain import explain
-from ytrag_core.cli_index import build, index, show_build
+from ytrag_core.cli_index import build, index, naming_plan, show_build
 from ytrag_core.cli_jobs import jobs
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
@@ -22,6 +22,7 @@ from ytrag_core.cli_options import (
     PrecisionOption,
     ReuseOption,
     SchemaOption,
+    SummariesOption,
     comma_depths,
     comma_names,
 )
@@ -130,10 +131,16 @@ def import_openie(
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
+    summaries: SummariesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
-    build("openie", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, schema=schema)
+    build(
+        *("openie", [folder], kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        schema=schema,
+        plan=naming_plan(summaries),
+    )
 
 
 @import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
@@ -144,10 +151,16 @@ def import_edges(
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
+    summaries: SummariesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
-    build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
+    build(
+        *("edges", [folder], kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        replace=replace,
+        plan=naming_plan(summaries),
+    )
 
 
 @app.command(epilog="Example: ytrag reembed --kb kb --encoder multilingual-e5-small")

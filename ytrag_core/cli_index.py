@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.pipeline.report import BuildReport
 
-__all__ = ["build", "index", "show_build"]
+__all__ = ["build", "index", "naming_plan", "show_build"]
 
 BuildFormat = Literal["documents", "openie", "edges"]
 _MODEL = "Language model"
@@ -194,6 +194,13 @@ def _plan(
         retry_failed=retry_failed,
         summaries=summaries,
     )
+
+
+def naming_plan(summaries: bool) -> ExtractionPlan | None:
+    """Return the plan of a build that extracts nothing: to name communities, or none."""
+    from ytrag_core.pipeline.plan import ExtractionPlan
+
+    return ExtractionPlan(models=language_models(), summaries=True) if summaries else None
 
 
 def _show_estimate(

@@ -27,6 +27,7 @@ __all__ = [
     "SchemaOption",
     "SomePathsArgument",
     "Style",
+    "SummariesOption",
     "TopKOption",
     "UnknownTypes",
     "comma_depths",
@@ -121,6 +122,10 @@ SchemaOption = Annotated[
         help="Graph schema: a name of `ytrag schema list`, or a JSON file.",
         show_default=False,
     ),
+]
+SummariesOption = Annotated[
+    bool,
+    typer.Option("--summaries", help="Let the language model that is set name communities."),
 ]
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]

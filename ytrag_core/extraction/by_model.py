@@ -13,6 +13,7 @@ from ytrag_core.extraction.grounding import grounded
 from ytrag_core.extraction.menu import MenuMaker
 from ytrag_core.extraction.model import EntityMention, Extraction
 from ytrag_core.extraction.sentence_style import SentenceStyle
+from ytrag_core.extraction.style import place_of
 from ytrag_core.llm.prompts import prompt
 from ytrag_core.llm.tokens import estimate_tokens
 from ytrag_core.llm.usage import Usage
@@ -132,7 +133,7 @@ class ModelExtractor:
 
     def menus(self, chunks: Sequence[Chunk]) -> list[Menu]:
         """Return the types that each passage is offered; asks the encoder where there are many."""
-        return self._menus.menus([f"{chunk.title}\n{chunk.text}" for chunk in chunks])
+        return self._menus.menus([f"{place_of(chunk)}\n{chunk.text}" for chunk in chunks])
 
     def cost(self, chunk: Chunk, menu: Menu) -> tuple[int, int, int]:
         """Return the tokens in, the tokens out as they usually are, and those out at most.
@@ -180,7 +181,7 @@ class ModelExtractor:
 
 def _extraction(chunk: Chunk, records: Records) -> Extraction:
     """Return records as an extraction: each once, and none of things that the passage does not name."""
-    passage = f"{chunk.title}\n{chunk.text}".casefold()
+    passage = f"{place_of(chunk)}\n{chunk.text}".casefold()
     malformed = list(records.malformed)
     entities: dict[str, EntityMention] = {}
     for mention in records.entities:

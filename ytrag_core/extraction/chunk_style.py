@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ytrag_core.errors import LLMError
 from ytrag_core.extraction.reply import ChunkReply
 from ytrag_core.extraction.salvage import breaks_off, salvage_records
-from ytrag_core.extraction.style import Heard, Listener, passage_language
+from ytrag_core.extraction.style import Heard, Listener, passage_language, place_of
 from ytrag_core.llm.chat import Message
 from ytrag_core.llm.prompts import prompt
 from ytrag_core.llm.structured import ask_for
@@ -58,7 +58,7 @@ class ChunkStyle:
             entity_types=menu.entity_lines(),
             relation_types=menu.relation_lines(_ANYTHING[language]),
             attribute_types=menu.attribute_lines(),
-            title=" ".join(chunk.title.split()) or "-",
+            title=place_of(chunk) or "-",
             text=chunk.text.strip(),
         )
         return [

@@ -95,5 +95,5 @@ def sentence_reply(names: Sequence[str], relations: Sequence[str]) -> type[BaseM
     link: Any = Literal[tuple(relations)] if relations else str
     triple = create_model("Triple", head=(end, ...), relation=(link, ...), tail=(end, ...))
     listed: Any = list[triple]  # type: ignore[valid-type]
-    bound = Field(default_factory=list, json_schema_extra={"maxItems": _MOST_TRIPLES})
+    bound: Any = Field(default_factory=list, json_schema_extra={"maxItems": _MOST_TRIPLES})
     return create_model("SentenceReply", triples=(listed, bound))

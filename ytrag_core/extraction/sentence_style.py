@@ -14,7 +14,7 @@ from ytrag_core.documents.sentences import split_sentences
 from ytrag_core.errors import LLMError
 from ytrag_core.extraction.offline import extract_offline
 from ytrag_core.extraction.reply import sentence_reply
-from ytrag_core.extraction.style import Heard, passage_language
+from ytrag_core.extraction.style import Heard, passage_language, place_of
 from ytrag_core.extraction.tolerant import Records
 from ytrag_core.llm.chat import Message
 from ytrag_core.llm.prompts import prompt
@@ -109,7 +109,7 @@ class SentenceStyle:
         text = prompt("extract_sentence_text", language, self._folder).format(
             names=separator.join(sentence.names),
             relations=separator.join(relation.name for relation in menu.relation_types) or "-",
-            title=" ".join(chunk.title.split()) or "-",
+            title=place_of(chunk) or "-",
             text=sentence.text,
         )
         return [

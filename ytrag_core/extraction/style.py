@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ytrag_core.llm.chat import Completion, LanguageModel, Message
     from ytrag_core.llm.language import Language
 
-__all__ = ["Heard", "Listener", "Style", "passage_language"]
+__all__ = ["Heard", "Listener", "Style", "passage_language", "place_of"]
 
 _CHINESE = 0.3
 _NOTHING = Usage()
@@ -66,6 +66,12 @@ class Style(Protocol):
 def passage_language(text: str) -> Language:
     """Return the language to ask in: Chinese where a third of the letters are Chinese characters."""
     return "zh" if chinese_share(text) >= _CHINESE else "en"
+
+
+def place_of(chunk: Chunk) -> str:
+    """Return the title of a passage's document and the headings that it stands under, as one line."""
+    parts = (" ".join(part.split()) for part in (chunk.title, chunk.heading))
+    return " > ".join(filter(None, parts))
 
 
 class Listener:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ytrag_core.documents.chunking import chunk_document
 from ytrag_core.extraction.by_model import ModelExtractor
 from ytrag_core.llm.budget import Prices
-from ytrag_core.pipeline.extractions import model_hash
+from ytrag_core.pipeline.extractions import model_hash, without_recorded
 from ytrag_core.pipeline.reading import model_extractor, schema_origin
 from ytrag_core.pipeline.records import chunk_row
 from ytrag_core.pipeline.sources import distinct_documents, document_schema
@@ -83,11 +83,13 @@ class _Counter:
 
     def count(self, chunks: Sequence[Chunk]) -> None:
         """Count the passages of one document."""
-        hashes = [model_hash(chunk_row(position, chunk)) for position, chunk in enumerate(chunks)]
+        rows = [chunk_row(position, chunk) for position, chunk in enumerate(chunks)]
+        unrecorded = {row.id for row in without_recorded(self._meta, rows)}
+        hashes = list(map(model_hash, rows))
         stored = self._meta.extractions(self._extractor.key, hashes)
         missing = []
         for chunk, key in zip(chunks, hashes, strict=True):
-            if key in stored or key in self._seen:
+            if key in stored or key in self._seen or chunk.id not in unrecorded:
                 self._out.known += 1
             else:
                 self._seen.add(key)

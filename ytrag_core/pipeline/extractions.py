@@ -32,6 +32,7 @@ __all__ = [
     "is_model_key",
     "model_hash",
     "recorded_hash",
+    "without_recorded",
 ]
 
 RECORDED = "recorded"
@@ -116,14 +117,15 @@ class StoredExtractions:
 
     def of(self, batch: Sequence[ChunkRow]) -> list[Extraction | None]:
         """Return what counts for each passage; None where nothing is stored."""
-        recorded = self._meta.extractions(RECORDED, [_key(row) for row in batch])
+        keys = [recorded_hash(row.id, row.title, row.text) for row in batch]
+        recorded = self._meta.extractions(RECORDED, keys)
         by_model = self._by_model(batch)
         by_rules = self._meta.extractions(
             OFFLINE, [row.sha256 for row in batch if row.id not in by_model and self._may_fall_back(row)]
         )
         found: list[Extraction | None] = []
-        for row in batch:
-            payload = recorded.get(_key(row))
+        for row, key in zip(batch, keys, strict=True):
+            payload = recorded.get(key)
             if payload is None and row.id in by_model:
                 extraction = extraction_from_json(row.id, by_model[row.id])
                 found.append(bounded(extraction, self._schema, self._unknown))
@@ -158,8 +160,11 @@ class StoredExtractions:
         return found
 
 
-def _key(row: ChunkRow) -> str:
-    return recorded_hash(row.id, row.title, row.text)
+def without_recorded(meta: MetaStore, batch: Sequence[ChunkRow]) -> list[ChunkRow]:
+    """Return the passages for which no extraction was recorded, which would count before any other."""
+    keys = [recorded_hash(row.id, row.title, row.text) for row in batch]
+    recorded = meta.extractions(RECORDED, keys)
+    return [row for row, key in zip(batch, keys, strict=True) if key not in recorded]
 
 
 def extract_missing(meta: MetaStore, stored: StoredExtractions, recorder: StageRecorder) -> int:

@@ -11,7 +11,7 @@ from ytrag_core.extraction.codec import extraction_to_json
 from ytrag_core.llm.budget import Budget, Prices
 from ytrag_core.llm.side_by_side import side_by_side
 from ytrag_core.llm.usage import Usage
-from ytrag_core.pipeline.extractions import batches, chunk_of, model_hash
+from ytrag_core.pipeline.extractions import batches, chunk_of, model_hash, without_recorded
 from ytrag_core.schema.proposals import record
 from ytrag_core.storage.jobs import JobRow, Jobs
 
@@ -175,7 +175,7 @@ class ModelRun:
         wanted: set[str] = set()
         key = self._extractor.key
         for batch in batches(row for row in self._meta.chunks() if row.document_id in documents):
-            hashes = dict.fromkeys(map(model_hash, batch))
+            hashes = dict.fromkeys(map(model_hash, without_recorded(self._meta, batch)))
             stored = self._meta.extractions(key, hashes)
             jobs = self._jobs.of(key, hashes)
             for each in hashes:

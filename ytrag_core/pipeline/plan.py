@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
 from ytrag_core.config import ExtractionSettings
 from ytrag_core.errors import ConfigError
+from ytrag_core.llm.budget import Prices
 
 if TYPE_CHECKING:
     from ytrag_core.llm.stages import StageModels
+    from ytrag_core.llm.usage import Usage
 
 __all__ = ["ExtractionPlan", "ExtractorName", "parse_rule"]
 
@@ -71,6 +73,19 @@ class ExtractionPlan:
         if self.summaries is not None:
             return self.summaries
         return self.models is not None and self.extractor != "offline"
+
+    def after(self, usage: Usage) -> ExtractionPlan:
+        """Return the plan for what follows extraction: naming communities takes what is left of a bound."""
+        settings, left = self.settings, float(self.settings.community_tokens)
+        if settings.max_tokens is not None:
+            left = min(left, settings.max_tokens - usage.total_tokens)
+        if settings.max_cost is not None:
+            prices = Prices(settings.price_in, settings.price_out)
+            money = settings.max_cost - prices.cost(usage.prompt_tokens, usage.completion_tokens)
+            dearest = max(prices.cost(1, 0), prices.cost(0, 1))
+            left = min(left, money / dearest if dearest > 0.0 else left)
+        bounded = settings.model_copy(update={"community_tokens": max(0, int(left))})
+        return replace(self, settings=bounded)
 
     def extractor_of(self, document_id: str, source: str) -> ExtractorName:
         """Return who is to read a document.

@@ -91,7 +91,9 @@ def build_from_documents(
             )
         proposing = settings.evolution.mode != "off"
         tally = read_passages(writer, plan, graph_schema, encoder, read, recorder, proposing=proposing)
-        problems += [] if tally is None else tally.problems
+        if tally is not None:
+            problems += tally.problems
+            plan = plan.after(tally.usage)
         graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
         stored = stored_extractions(writer, graph_schema, plan)
         content = stored_content(writer, paths, "documents", problems, graph_schema, recorder, stored)
