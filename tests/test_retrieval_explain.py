@@ -12,6 +12,10 @@ from ytrag_core.errors import QueryError
 from ytrag_core.retrieval.type_filter import TypeFilter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from ytrag_core.knowledge_base import KnowledgeBase
 
 ENGLISH = "In which city was the designer of the Thirteen Lamps Bridge born?"
@@ -83,10 +87,10 @@ def test_filters_and_rerankers_are_explained(sample_kb: KnowledgeBase) -> None:
     assert none.notes
 
     class Backwards:
-        def score(self, question: str, passages: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+        def score(self, question: str, passages: Sequence[str]) -> NDArray[np.float32]:
             return np.arange(len(passages), dtype=np.float32)
 
-    read = sample_kb.explain(ENGLISH, top_k=3, reranker=Backwards())  # type: ignore[arg-type]
+    read = sample_kb.explain(ENGLISH, top_k=3, reranker=Backwards())
     assert all(chunk.routes["rerank"].rank for chunk in read.chunks)
 
 

@@ -27,6 +27,7 @@ from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.names import name_arrays
 from ytrag_core.retrieval.relation_words import relation_texts
+from ytrag_core.retrieval.sentences import sentence_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.tables import write_table
@@ -157,6 +158,8 @@ def build_snapshot(
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
     with recorder.stage("text index", len(passages) or graph.n_nodes):
         _write_text_indices(writer, graph, passages, recorder)
+        texts = (text.as_py() for text in content.chunks["text"])
+        write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
     counts = {
         "documents": content.documents.num_rows,
         "chunks": content.chunks.num_rows,

@@ -19,6 +19,7 @@ from ytrag_core.storage.arrays import ArraySpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import date
 
     from numpy.typing import NDArray
 
@@ -179,7 +180,7 @@ def _bools(values: pa.Array) -> NDArray[np.bool_]:
     return hit
 
 
-def _text_of(value: Scalar) -> str:
+def _text_of(value: Scalar | date) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

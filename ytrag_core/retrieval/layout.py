@@ -14,6 +14,7 @@ __all__ = [
     "METADATA",
     "NAMES",
     "RELATION_TERMS",
+    "SENTENCES",
     "STRING_VECTORS",
     "TRIPLE_VECTORS",
     "graph_spec",
@@ -27,6 +28,7 @@ __all__ = [
 GRAPH = "graph.arrow"
 METADATA = "metadata.arrow"
 NAMES = "names.arrow"
+SENTENCES = "sentences.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
 RELATION_TERMS = "relation_terms"
 TRIPLE_VECTORS = "vectors/triples.arrow"
