@@ -77,25 +77,30 @@ class ChunkStyle:
         try:
             asked = ask_for(listener, messages, ChunkReply, max_tokens=max_tokens, repair=repair)
         except LLMError as error:
-            return Heard(None, str(error), endpoint_failed=True)
+            records = _best(listener.replies)
+            return Heard(records, str(error), listener.usage, endpoint_failed=records is None)
         if asked.value is None:
             return Heard(_best(listener.replies), asked.complaints[-1], asked.usage)
-        records, usage = asked.value.records, asked.usage
-        if not (asked.cut or breaks_off(asked.raw)):
-            return Heard(records, "", usage)
-        complaint = asked.complaints[-1] if asked.cut else "the reply breaks off"
-        if repair and usage.llm_calls == 1:
-            going_on = prompt("extract_continue", passage_language(chunk.text), self._folder).format()
-            turns = [*messages, Message("assistant", asked.raw), Message("user", going_on)]
-            try:
-                rest = ask_for(listener, turns, ChunkReply, max_tokens=max_tokens, repair=False)
-            except LLMError as error:
-                return Heard(records, f"{complaint}; the rest did not come: {error}", usage)
-            usage += rest.usage
-            if rest.value is not None:
-                records.extend(rest.value.records)
-                complaint = complaint if rest.cut or breaks_off(rest.raw) else ""
-        return Heard(records, complaint, usage)
+        records, complaint = asked.value.records, _broken(listener, asked.raw, max_tokens)
+        if not complaint or not repair or asked.usage.llm_calls > 1:
+            return Heard(records, complaint, asked.usage)
+        going_on = prompt("extract_continue", passage_language(chunk.text), self._folder).format()
+        turns = [*messages, Message("assistant", asked.raw), Message("user", going_on)]
+        try:
+            rest = ask_for(listener, turns, ChunkReply, max_tokens=max_tokens, repair=False)
+        except LLMError as error:
+            return Heard(records, f"{complaint}; the rest did not come: {error}", asked.usage)
+        if rest.value is not None:
+            records.extend(rest.value.records)
+            complaint = _broken(listener, rest.raw, max_tokens)
+        return Heard(records, complaint, asked.usage + rest.usage)
+
+
+def _broken(listener: Listener, raw: str, max_tokens: int) -> str:
+    """Return what is wrong with a reply whose end is missing; nothing where it is whole."""
+    if listener.is_cut:
+        return f"the reply was cut at {max_tokens} tokens"
+    return "the reply breaks off" if breaks_off(raw) else ""
 
 
 def _best(replies: list[str]) -> Records | None:

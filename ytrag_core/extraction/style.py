@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from ytrag_core.documents.segmentation import chinese_share
@@ -86,11 +86,18 @@ class Listener:
     ----------
     replies
         Their texts, oldest first.
+    is_cut
+        Whether the last one was cut. Whoever asks through this does not hear of it: a reply that can be read
+        is to be continued, not asked for again.
+    usage
+        What they cost.
     """
 
     def __init__(self, llm: LanguageModel) -> None:
         self._llm = llm
         self.replies: list[str] = []
+        self.is_cut = False
+        self.usage = Usage()
 
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
@@ -98,4 +105,6 @@ class Listener:
         """Return the next turn, and keep its text."""
         completion = self._llm.complete(messages, max_tokens=max_tokens, schema=schema)
         self.replies.append(completion.text)
-        return completion
+        self.is_cut = completion.finish_reason == "length"
+        self.usage += Usage.of(completion)
+        return replace(completion, finish_reason="stop") if self.is_cut else completion
