@@ -27,7 +27,6 @@ def joins(code: int, letters: NDArray[np.bool_]) -> bool:
     Parameters
     ----------
     code : uint32
-        A code point.
     letters : (n,) bool
         Of each code point below n; those from n on are none.
 
@@ -225,10 +224,8 @@ def into_buckets(
         filled[bucket] += 1
 
 
-@kernel((ro(float64), int64, float64, int64, rw(int32)))
-def keep_best(
-    scores: NDArray[np.float64], n: int, least_share: float, most: int, out_kept: NDArray[np.int32]
-) -> None:
+@kernel((ro(float64), int64, float64, rw(int32)))
+def keep_best(scores: NDArray[np.float64], n: int, least_share: float, out_kept: NDArray[np.int32]) -> None:
     """Write the positions of the one or two best scores, ascending, -1 where there are fewer.
 
     Parameters
@@ -237,7 +234,6 @@ def keep_best(
     n : int, at least 1
     least_share : float
         Share of the best score that the second one needs; the best has to be above 0 for a second.
-    most : int, 1 or 2
     out_kept : (2,) int32
 
     Notes
@@ -251,7 +247,7 @@ def keep_best(
     for i in range(n):
         if i != best and (second < 0 or scores[i] > scores[second]):
             second = i
-    if most < 2 or second < 0 or scores[best] <= 0.0 or scores[second] < least_share * scores[best]:
+    if second < 0 or scores[best] <= 0.0 or scores[second] < least_share * scores[best]:
         out_kept[0], out_kept[1] = best, -1
     else:
         out_kept[0], out_kept[1] = min(best, second), max(best, second)
@@ -328,12 +324,9 @@ def telling_sentences(
         raise ValueError("more passages are shown than there are")
     if needle_indptr[n_needles] > needle.shape[0] or group_indptr[-1] > group_needles.shape[0]:
         raise ValueError("needles or groups end behind their arrays")
-    for i in range(group_needles.shape[0]):
-        if group_needles[i] < 0 or group_needles[i] >= n_needles:
-            raise ValueError("a needle is out of range")
-    for i in range(words.shape[0]):
-        if words[i] < 0 or words[i] >= n_needles:
-            raise ValueError("a needle is out of range")
+    asked_for = np.concatenate((group_needles, words))
+    if asked_for.shape[0] > 0 and (asked_for.min() < 0 or asked_for.max() >= n_needles):
+        raise ValueError("a needle is out of range")
     places = np.empty(text.shape[0], np.int32)
     buckets = np.empty((n_passages, 257), np.int64)
     for passage in range(n_passages):
@@ -375,24 +368,18 @@ def telling_sentences(
             needle, needle_indptr, letters,
             group_needles, group_indptr[relation], group_indptr[relation + 1], RELATION_WEIGHT, scores,
         )  # fmt: skip
-        any_named = False
         for i in range(n):
             if named[i] == 0.0:
                 scores[i] = 0.0
-            else:
-                any_named = True
-        if not any_named:
+        if named[:n].max() == 0.0:
             continue
-        keep_best(scores, n, 1.0, 2, stating[slot])
+        keep_best(scores, n, 1.0, stating[slot])
         if named[stating[slot, 0]] < WHOLE:
             stating[slot, 1] = -1
         for i in range(2):
             if stating[slot, i] >= 0:
                 n_stating[first + stating[slot, i]] += 1
-    mean = 0.0
-    for i in range(words.shape[0]):
-        mean += word_weight[i]
-    mean /= max(words.shape[0], 1)
+    mean = word_weight.sum() / max(words.shape[0], 1)
     bearing = np.full((n_shown, 2), -1, np.int32)
     for passage in range(n_shown):
         first, last = sentence_indptr[passage], sentence_indptr[passage + 1]
@@ -409,5 +396,5 @@ def telling_sentences(
             )  # fmt: skip
         for i in range(n):
             scores[i] += mean * n_stating[first + i]
-        keep_best(scores, n, 0.5, 2, bearing[passage])
+        keep_best(scores, n, 0.5, bearing[passage])
     return stating, bearing

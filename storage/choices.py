@@ -17,6 +17,7 @@ _TABLE = (
     "CREATE TABLE IF NOT EXISTS document_extractors(document_id TEXT NOT NULL, added INTEGER NOT NULL,"
     " extractor TEXT NOT NULL, PRIMARY KEY(document_id, added)) WITHOUT ROWID"
 )
+_THERE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'document_extractors'"
 _NEWEST = (
     "SELECT document_id, extractor FROM document_extractors AS c WHERE added <= ?1 AND added ="
     " (SELECT max(added) FROM document_extractors WHERE document_id = c.document_id AND added <= ?1)"
@@ -44,15 +45,15 @@ class Choices:
 
     def all(self) -> dict[str, str]:
         """Return document id -> extractor; documents without a choice are absent."""
-        there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'document_extractors'"
-        if not self._database.rows(there):
+        if not self._database.rows(_THERE):
             return {}
         return dict(self._database.rows(_NEWEST, (self._snapshot,)))
 
     def forget_unfinished(self) -> None:
         """Remove what was chosen for the snapshot that is built now, by a build that died."""
+        if not self._database.rows(_THERE):
+            return
         with self._database.transaction() as connection:
-            connection.execute(_TABLE)
             connection.execute("DELETE FROM document_extractors WHERE added >= ?", (self._snapshot,))
 
     def put(self, chosen: Mapping[str, str]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -223,3 +224,53 @@ def test_headings_of_markdown(tmp_path: Path) -> None:
     (read,) = read_documents([path])
     assert isinstance(read, Document)
     assert [(heading.level, heading.text) for heading in read.headings] == [(1, "A b"), (2, "C"), (4, "D")]
+
+
+@given(
+    st.lists(PIECES, max_size=80).map("".join),
+    st.integers(8, 40).flatmap(lambda most: st.tuples(st.just(most), st.integers(0, most // 2))),
+)
+@settings(max_examples=200)
+def test_overlapping_passages_lose_nothing_and_repeat_whole_sentences(
+    text: str, sizes: tuple[int, int]
+) -> None:
+    max_tokens, overlap = sizes
+    chunks = chunk_document(document(text), WORDS, max_tokens=max_tokens, overlap=overlap)
+    reached = 0
+    for at, chunk in enumerate(chunks):
+        assert text[chunk.start : chunk.end] == chunk.text == chunk.text.strip() != ""
+        assert text[reached : max(reached, chunk.start)].strip() == ""
+        assert chunk.end > reached
+        assert count(chunk.text) <= max_tokens
+        if at:
+            assert chunk.start > chunks[at - 1].start
+            assert count(text[chunk.start : reached]) <= overlap
+        reached = chunk.end
+    assert text[reached:].strip() == ""
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+
+
+def test_overlap_begins_at_a_sentence_in_english_and_chinese() -> None:
+    english = " ".join(f"Sentence number {n} stands here." for n in range(12))
+    chinese = "".join(f"桥下第{n}条河水很急。" for n in range(40))
+    for text, opening in ((english, "Sentence"), (chinese, "桥下")):
+        chunks = chunk_document(document(text), WORDS, max_tokens=24, overlap=12)
+        assert len(chunks) > 2
+        for before, after in pairwise(chunks):
+            assert after.text.startswith(opening)
+            shared = text[after.start : before.end]
+            assert shared
+            assert before.text.endswith(shared)
+            assert after.text.startswith(shared)
+
+
+def test_nothing_is_repeated_across_a_heading() -> None:
+    text = "# One\n\nFirst here. Second here.\n\n# Two\n\nThird here. Fourth here."
+    chunks = chunk_document(document(text), WORDS, max_tokens=12, overlap=6)
+    second = next(chunk for chunk in chunks if "Two" in chunk.text)
+    assert second.text.startswith("# Two")
+
+
+def test_an_overlap_of_more_than_half_is_refused() -> None:
+    with pytest.raises(ValueError, match="overlap is 9"):
+        chunk_document(document("a"), WORDS, max_tokens=16, overlap=9)

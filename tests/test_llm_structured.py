@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -159,6 +160,14 @@ def test_other_types(value: Any, wanted: Any, fitted: Any) -> None:
     assert fit(value, wanted) == fitted
 
 
+def test_a_list_under_a_foreign_name_is_not_taken_for_another() -> None:
+    class Hints(BaseModel):
+        cited: list[int] = Field(default_factory=list)
+
+    assert fit({"years": [1815]}, Hints) == {"years": [1815]}
+    assert fit([1, 2], Hints) == {"cited": [1, 2]}
+
+
 def test_fields_go_by_their_aliases() -> None:
     class Named(BaseModel):
         chunk_ids: list[str] = Field(validation_alias=AliasChoices("chunkIds", "sources"))
@@ -181,9 +190,9 @@ def test_fields_go_by_their_aliases() -> None:
         max_leaves=12,
     )
 )
-def test_fitting_never_fails_and_leaves_what_fits(value: Any) -> None:
-    fitted = fit(value, Extraction)
-    assert fit(fitted, Extraction) == fitted
+def test_fitting_never_fails(value: Any) -> None:
+    json.dumps(fit(value, Extraction))
+    json.dumps(fit(value, Step))
 
 
 @given(st.lists(st.builds(Entity, name=st.text(), kind=st.sampled_from(["person", "place"]))))

@@ -54,7 +54,8 @@ def test_names_facts_paths_and_seeds_are_those_of_the_evidence(
             assert chunk.paths
         if "triple" in chunk.routes and chunk.routes["triple"].rank:
             assert chunk.triples
-        assert bool(chunk.names) == ("entity" in chunk.routes)
+        named = "entity" in chunk.routes and chunk.routes["entity"].rank is not None
+        assert bool(chunk.names) == named
     assert sum(name.weight for name in told.names) == pytest.approx(1.0, abs=1e-4)
     masses = [seed.mass for seed in told.seeds]
     assert masses == sorted(masses, reverse=True)

@@ -394,6 +394,15 @@ def test_an_unknown_field_is_an_error_that_names_the_others(kb: KnowledgeBase) -
         kb.retrieve(QUESTION, types="person")  # type: ignore[arg-type]
 
 
+def test_options_that_there_are_not_are_refused(kb: KnowledgeBase) -> None:
+    options: dict[str, Any] = {"were": "lang=zh"}
+    with pytest.raises(QueryError, match="no option 'were'; choose from types, where, reranker"):
+        kb.retrieve(QUESTION, **options)
+    options = {"reranker": "model/"}
+    with pytest.raises(QueryError, match="the reranker is of type str"):
+        kb.retrieve_many([QUESTION], **options)
+
+
 def test_masks_are_made_once(kb: KnowledgeBase) -> None:
     filters = retriever_of(kb)._filters
     types = TypeFilter(relations=("met",))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ytrag_core.cli_agent import ask, chat, trace_app
+from ytrag_core.cli_entities import entities_app
+from ytrag_core.cli_eval import eval_app
 from ytrag_core.cli_explain import explain
 from ytrag_core.cli_index import build, index, naming_plan, show_build
 from ytrag_core.cli_jobs import jobs
@@ -20,27 +22,22 @@ from ytrag_core.cli_options import (
     KbOption,
     PrecisionChoice,
     PrecisionOption,
+    ResolveOption,
     ReuseOption,
     SchemaOption,
     SummariesOption,
-    comma_depths,
-    comma_names,
 )
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
+from ytrag_core.cli_tune import tune
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
-    note,
     prepare_streams,
     progress_bars,
     stdout_console,
 )
 from ytrag_core.environment import encoder_place, load_encoder, open_base
-
-if TYPE_CHECKING:
-    from ytrag_core.evaluation.datasets import Question
-    from ytrag_core.knowledge_base import KnowledgeBase
 
 __all__ = ["app", "main"]
 
@@ -59,14 +56,10 @@ import_app = typer.Typer(
     help="Build a knowledge base from triples that you already have.",
     epilog="Example: ytrag import openie my-corpus/ --kb kb",
 )
-eval_app = typer.Typer(
-    no_args_is_help=True,
-    help="Measure a knowledge base on questions with known answers.",
-    epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl --baselines dense,bm25",
-)
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
+app.add_typer(entities_app, name="entities")
 app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
 app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
 app.add_typer(trace_app, name="trace")
@@ -74,6 +67,7 @@ app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" -
 app.command(epilog="Example: ytrag chat --kb kb")(chat)
 app.add_typer(schema_app, name="schema")
 app.command("jobs", epilog="Example: ytrag jobs --kb kb --failed")(jobs)
+app.command("tune", epilog="Example: ytrag tune --kb kb --questions questions.jsonl --apply")(tune)
 
 
 def main() -> None:
@@ -128,6 +122,7 @@ def import_openie(
     folder: FolderArgument,
     kb: KbOption,
     schema: SchemaOption = None,
+    resolve: ResolveOption = None,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -135,10 +130,13 @@ def import_openie(
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
+    from ytrag_core.pipeline.settings import settings_for
+
     build(
         *("openie", [folder], kb, encoder, precision, reuse_vectors),
         as_json=as_json,
         schema=schema,
+        settings=settings_for(kb, resolve=resolve and resolve.value),
         plan=naming_plan(summaries),
     )
 
@@ -186,65 +184,6 @@ def reembed(
     show_build(report, kb, as_json=as_json)
 
 
-@eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")
-def eval_retrieval(
-    kb: KbOption,
-    questions: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="JSON Lines of {id, question, answers, supporting_ids}."),
-    ],
-    top_k: Annotated[str, typer.Option(metavar="K,K", help="Depths to measure at.")] = "2,5,10,20",
-    baselines: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Also measure these: dense, bm25, ppr.", show_default="none"),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure recall, full chains, MRR (all in percent) and latency of retrieval.
-
-    recall@k is the share of a question's supporting passages among the first k, chain@k the share of
-    questions with all of them there. A record in several chunks counts as one passage.
-    """
-    from ytrag_core.evaluation.datasets import read_question_file
-
-    depths = comma_depths(top_k)
-    peers = comma_names(baselines, "--baselines") or []
-    asked, problems = read_question_file(questions)
-    for problem in problems:
-        note(f"{problem.source}: {problem.reason}; it is not asked")
-    report = _measure(open_base(kb), peers, asked, depths)
-    report["problems"] = [{"source": problem.source, "reason": problem.reason} for problem in problems]
-    if as_json:
-        emit_json(report)
-    else:
-        from ytrag_core.reports import show_evaluation
-
-        show_evaluation(stdout_console(), report)
-
-
-def _measure(
-    base: KnowledgeBase, peers: list[str], questions: list[Question], depths: list[int]
-) -> dict[str, Any]:
-    from ytrag_core.evaluation.baselines import make_baseline
-    from ytrag_core.evaluation.run import Ranker, evaluate
-
-    def ytrag(question: str, k: int) -> list[str]:
-        return [chunk.id for chunk in base.retrieve(question, top_k=k).chunks]
-
-    systems: dict[str, Ranker] = {"ytrag": ytrag}
-    systems |= {name: make_baseline(base, name) for name in peers}
-    documents = _documents_of_chunks(base.path)
-    with progress_bars() as progress:
-        return evaluate(
-            systems,
-            questions,
-            top_k=depths,
-            documents=documents,
-            progress=progress,
-            forget=base.encoder.forget_queries,
-        )
-
-
 @app.command(epilog="Example: ytrag info --kb kb")
 def info(kb: KbOption, as_json: JsonOption = False) -> None:
     """Describe a knowledge base: counts, snapshot, encoder, schema version, size."""
@@ -269,20 +208,3 @@ def warmup(as_json: JsonOption = False) -> None:
         emit_json(done)
     else:
         show_values(stdout_console(), done)
-
-
-def _documents_of_chunks(kb: Path) -> dict[str, str]:
-    """Return chunk id -> document id of the live snapshot."""
-    from ytrag_core.storage.snapshot import Snapshot
-
-    snapshot = Snapshot.open(kb)
-    ids = snapshot.table("documents", ["id"]).column("id").to_pylist()
-    chunks = snapshot.table("chunks", ["id", "document"])
-    documents = chunks.column("document").to_pylist()
-    return {chunk: ids[row] for chunk, row in zip(chunks.column("id").to_pylist(), documents, strict=True)}
-
-
-def _clean(question: str) -> str:
-    from ytrag_core.documents.text import clean_text
-
-    return clean_text(question)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ytrag_core.cli_options import (
+    ChunkOverlapOption,
+    ChunkTokensOption,
     EncoderOption,
     Evolution,
     EvolveOption,
@@ -16,6 +18,7 @@ from ytrag_core.cli_options import (
     KbOption,
     PrecisionChoice,
     PrecisionOption,
+    ResolveOption,
     ReuseOption,
     SchemaOption,
     SomePathsArgument,
@@ -130,6 +133,9 @@ def index(
         ),
     ] = None,
     evolve: EvolveOption = Evolution.REVIEW,
+    chunk_tokens: ChunkTokensOption = None,
+    chunk_overlap: ChunkOverlapOption = None,
+    resolve: ResolveOption = None,
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
@@ -159,16 +165,24 @@ def index(
         price_in=price_in,
         price_out=price_out,
     )
-    if dry_run:
-        _show_estimate(paths or [], kb, plan, schema, encoder, precision, as_json=as_json)
-        return
-    from ytrag_core.config import BuildSettings, EvolutionSettings
+    from ytrag_core.config import EvolutionSettings
+    from ytrag_core.pipeline.settings import settings_for
 
+    settings = settings_for(
+        kb,
+        evolution=EvolutionSettings(mode=evolve.value),
+        max_tokens=chunk_tokens,
+        chunk_overlap=chunk_overlap,
+        resolve=resolve and resolve.value,
+    )
+    if dry_run:
+        _show_estimate(paths or [], kb, plan, settings, schema, encoder, precision, as_json=as_json)
+        return
     build(
         *("documents", paths or [], kb, encoder, precision, reuse_vectors),
         as_json=as_json,
         schema=schema,
-        settings=BuildSettings(evolution=EvolutionSettings(mode=evolve.value)),
+        settings=settings,
         plan=plan,
     )
 
@@ -207,21 +221,19 @@ def _show_estimate(
     paths: list[Path],
     kb: Path,
     plan: ExtractionPlan,
+    settings: BuildSettings,
     schema: str | None,
     encoder: str | None,
     precision: PrecisionChoice,
     *,
     as_json: bool,
 ) -> None:
-    from ytrag_core.config import BuildSettings
     from ytrag_core.pipeline.estimate import estimate_extraction
     from ytrag_core.pipeline.report import StageRecorder
 
     with progress_bars() as progress:
         loaded = load_encoder(progress, encoder, precision.value, kb)
-        estimate = estimate_extraction(
-            kb, paths, loaded, BuildSettings(), plan, StageRecorder(progress), schema
-        )
+        estimate = estimate_extraction(kb, paths, loaded, settings, plan, StageRecorder(progress), schema)
     if as_json:
         emit_json(estimate.to_json())
     else:

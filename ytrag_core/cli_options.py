@@ -11,6 +11,8 @@ import typer
 from ytrag_core.errors import ConfigError
 
 __all__ = [
+    "ChunkOverlapOption",
+    "ChunkTokensOption",
     "EncoderOption",
     "Evolution",
     "EvolveOption",
@@ -23,6 +25,8 @@ __all__ = [
     "PrecisionChoice",
     "PrecisionOption",
     "QuestionArgument",
+    "Resolve",
+    "ResolveOption",
     "ReuseOption",
     "SchemaOption",
     "SomePathsArgument",
@@ -72,6 +76,14 @@ class Evolution(StrEnum):
     OFF = "off"
     REVIEW = "review"
     AUTO = "auto"
+
+
+class Resolve(StrEnum):
+    """Which names are one entity."""
+
+    EXACT = "exact"
+    ALIASES = "aliases"
+    SIMILAR = "similar"
 
 
 class PrecisionChoice(StrEnum):
@@ -126,6 +138,32 @@ SchemaOption = Annotated[
 SummariesOption = Annotated[
     bool,
     typer.Option("--summaries", help="Let the language model that is set name communities."),
+]
+ChunkTokensOption = Annotated[
+    int | None,
+    typer.Option(
+        "--chunk-tokens",
+        metavar="N",
+        help="Longest passage, in tokens of the encoder; a change cuts all documents anew.",
+        show_default="that of the knowledge base, else 240",
+    ),
+]
+ChunkOverlapOption = Annotated[
+    int | None,
+    typer.Option(
+        "--chunk-overlap",
+        metavar="N",
+        help="Up to N tokens of whole sentences that a passage has in common with the one before.",
+        show_default="that of the knowledge base, else 0",
+    ),
+]
+ResolveOption = Annotated[
+    Resolve | None,
+    typer.Option(
+        "--resolve",
+        help="Names that are one entity: of one key, also stated aliases, also variants of one name.",
+        show_default="that of the knowledge base, else similar",
+    ),
 ]
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passages and facts to return.")]
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
 __all__ = [
     "ROUTES",
@@ -18,7 +18,7 @@ __all__ = [
     "available_cores",
 ]
 
-ROUTES = ("entity", "triple", "community", "path", "ppr", "dense", "bm25")
+ROUTES = ("entity", "triple", "community", "path", "ppr", "dense", "bm25", "bridge")
 """The routes of a retrieval; each can be switched and is reported by this name."""
 
 
@@ -107,10 +107,19 @@ class BuildSettings(BaseModel):
     ----------
     tree : TreeSettings
     max_tokens : int
-        Longest chunk, in tokens of the encoder.
+        Longest chunk, in tokens of the encoder. What is longer than its window is encoded in several pieces.
+    chunk_overlap : int
+        Up to so many tokens of whole sentences at the end of a chunk open the next one too; at most half of
+        `max_tokens`.
     sentence_triples : int
         Up to this many triples each is encoded as a sentence, which retrieves better; above, a triple is
         scored from the vectors of its parts.
+    resolve : {"exact", "aliases", "similar"}
+        Which names of extracted entities are one: those of one key (case, marks and spaces aside); also those
+        of which the text says so, while homonyms of types that exclude each other are told apart; also
+        variants of one name. A graph of `import edges` is never resolved: its ids are the identity.
+    resolve_names : int
+        Graphs with more names than this are resolved without their vectors as evidence.
     alias_neighbours : int
         Most similar names looked at for each name when alias edges are drawn.
     alias_names : int
@@ -122,11 +131,23 @@ class BuildSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tree: TreeSettings = TreeSettings()
-    max_tokens: int = Field(default=240, ge=16, le=254)
+    max_tokens: int = Field(default=240, ge=16, le=4096)
+    chunk_overlap: int = Field(default=0, ge=0)
     sentence_triples: int = Field(default=300_000, ge=0)
+    resolve: Literal["exact", "aliases", "similar"] = "similar"
+    resolve_names: int = Field(default=300_000, ge=0)
     alias_neighbours: int = Field(default=20, ge=0)
     alias_names: int = Field(default=300_000, ge=0)
     evolution: EvolutionSettings = EvolutionSettings()
+
+    @model_validator(mode="after")
+    def _overlaps_half_at_most(self) -> Self:
+        if 2 * self.chunk_overlap > self.max_tokens:
+            raise ValueError(
+                f"an overlap of {self.chunk_overlap} tokens arrived for chunks of {self.max_tokens}: at most "
+                "half of a chunk may open the next one"
+            )
+        return self
 
 
 class ExtractionSettings(BaseModel):
@@ -196,17 +217,13 @@ class RetrievalSettings(BaseModel):
     passage_share : float
         Mass that the best passages of each text route seed; by meaning likewise.
     n_candidates : int
-        Passages that each text route puts forward.
-    coverage_weight : float
-        What a passage counts that holds all that the question says, beside the natural logarithm of PageRank;
-        less in proportion to its share, and to that of the passage that holds most.
-    question_weight : float
-        What a passage counts for each standard deviation by which it resembles the question more than
-        passages do on average.
-    residual_weight : float
-        The same for the question without its names: what it asks about them.
-    path_weight : float
-        What the passages behind the best path count.
+        The quota of each route: passages that it may put forward, the walk twice as many.
+    fusion : {"learned", "ranks"}
+        How the routes become one ranking of passages: by a small linear model over features of passages, or
+        by their ranks alone, without any weight.
+    weights : mapping of str to float, optional
+        Feature of a passage -> what it counts in `learned`; by default those that `ytrag tune` stored in the
+        knowledge base, else those that come with ytrag. See `ytrag_core.retrieval.weights`.
     type_weight : float
         What a passage counts that is of the types which a soft filter names.
     n_reranked : int
@@ -232,10 +249,8 @@ class RetrievalSettings(BaseModel):
     facts_share: float = Field(default=0.5, ge=0.0)
     passage_share: float = Field(default=0.1, ge=0.0)
     n_candidates: int = Field(default=100, ge=1)
-    coverage_weight: float = Field(default=50.0, ge=0.0)
-    question_weight: float = Field(default=0.2, ge=0.0)
-    residual_weight: float = Field(default=0.3, ge=0.0)
-    path_weight: float = Field(default=2.0, ge=0.0)
+    fusion: Literal["learned", "ranks"] = "learned"
+    weights: dict[str, float] | None = None
     type_weight: float = Field(default=1.0, ge=0.0)
     n_reranked: int = Field(default=50, ge=1)
     rerank_weight: float = Field(default=0.5, ge=0.0, le=1.0)

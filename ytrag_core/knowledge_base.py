@@ -15,6 +15,7 @@ from ytrag_core.errors import ConfigError, ModelError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
+from ytrag_core.retrieval.weights import fusion_in_force, with_tuned_weights
 from ytrag_core.schema.recorded import recorded_schema
 from ytrag_core.storage.snapshot import Snapshot
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.retrieval.explain import Explanation
+    from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.options import Filters
     from ytrag_core.schema.model import GraphSchema
@@ -48,6 +50,8 @@ class KnowledgeBase(Answering):
         The snapshot's arrays and indices.
     encoder
         The encoder of its vectors.
+    settings
+        The numbers of retrieval.
     """
 
     def __init__(
@@ -60,7 +64,8 @@ class KnowledgeBase(Answering):
         self.path = path
         self.view = view
         self.encoder = encoder
-        self._retriever = Retriever(view, encoder, settings)
+        self.settings = settings or RetrievalSettings()
+        self._retriever = Retriever(view, encoder, self.settings)
 
     @classmethod
     def open(
@@ -90,6 +95,8 @@ class KnowledgeBase(Answering):
             There is no knowledge base, or it is damaged or of a newer format.
         ModelError
             The encoder cannot be had, or is not the one that made the vectors.
+        ConfigError
+            The tuned weights of the fusion are damaged.
         """
         root = Path(path)
         snapshot = Snapshot.open(root)
@@ -102,6 +109,7 @@ class KnowledgeBase(Answering):
             )
         view = SnapshotView(snapshot)
         view.check()
+        settings = with_tuned_weights(root, settings or RetrievalSettings())
         if warm_up:
             encoder.warm_up()
         return cls(root, view, encoder, settings)
@@ -136,7 +144,8 @@ class KnowledgeBase(Answering):
         format
             What the sources are: see the commands `index` and `import`.
         settings
-            Sizes and thresholds.
+            Sizes and thresholds; by default the sizes of chunks and the way in which names are resolved are
+            those of the knowledge base that is there.
         encoder
             The encoder, its name, or the folder of a user's own; by default the one of the knowledge base
             that is there, else the built-in one for English, and then the report notes where most texts are
@@ -175,6 +184,7 @@ class KnowledgeBase(Answering):
             The directory is foreign, damaged or cannot be written.
         """
         # Opening and asking need none of what building needs, and importing that takes a second.
+        from ytrag_core.pipeline.settings import settings_for
         from ytrag_core.pipeline.sources import build_from_documents, build_from_edges, build_from_openie
 
         root, paths = Path(path), [Path(source) for source in sources]
@@ -184,7 +194,7 @@ class KnowledgeBase(Answering):
         if not (paths or retrying) or (format != "documents" and len(paths) != 1):
             wanted = "at least one path" if format == "documents" else "exactly one folder"
             raise ConfigError(f"{len(paths)} sources arrived; {format} takes {wanted}")
-        settings = settings or BuildSettings()
+        settings = settings or settings_for(root)
         recorder = StageRecorder(progress)
         borrowed = None if reuse_vectors is None else Path(reuse_vectors)
         if format == "edges" and schema is not None:
@@ -353,6 +363,16 @@ class KnowledgeBase(Answering):
         snapshot = self.view.snapshot
         return recorded_schema(self.path, snapshot.manifest.schema_version)
 
+    def passage_features(self, question: str) -> PassageFeatures | None:
+        """Return the candidates of a question with what the fusion weighs; None where there are no passages.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`.
+        """
+        return self._retriever.features(question)
+
     def info(self) -> dict[str, Any]:
         """Return counts by kind, the snapshot, its encoder, its schema version and its size in bytes."""
         manifest = self.view.snapshot.manifest
@@ -365,6 +385,7 @@ class KnowledgeBase(Answering):
             "schema_version": manifest.schema_version,
             "bytes": self.view.snapshot.bytes_on_disk(),
             "sources": list(manifest.sources),
+            "fusion": fusion_in_force(self.path, self.settings),
         }
 
 

@@ -227,10 +227,9 @@ def _refusal(state: State, language: Language) -> str:
     numbers = {chunk_id: number for number, chunk_id in enumerate(_known_sources(state), 1)}
     for sub in state.plan.subs:
         finding = state.findings.get(sub.number)
-        if finding is not None:
-            cited = [str(numbers[chunk_id]) for chunk_id in dict.fromkeys(finding.chunk_ids)]
-            source = f" [{', '.join(cited)}]" if cited else ""
-            lines.append(f"- {filled(sub.question, state.answers)} {finding.answer}{source}")
+        if finding is not None and finding.chunk_ids:
+            cited = ", ".join(str(numbers[chunk_id]) for chunk_id in dict.fromkeys(finding.chunk_ids))
+            lines.append(f"- {filled(sub.question, state.answers)} {finding.answer} [{cited}]")
     if len(lines) > 1:
         lines.insert(1, phrase("known", language))
     return "\n".join(lines)

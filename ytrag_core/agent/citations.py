@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["cited_numbers", "resolve_citations", "rewrite_citations", "without_citations"]
+__all__ = [
+    "citations_inside",
+    "cited_numbers",
+    "resolve_citations",
+    "rewrite_citations",
+    "without_citations",
+]
 
 _NUMBERS = r"\^?\d{1,4}(?:\s*(?:[,，、;；]|[-–~至到])\s*\^?\d{1,4})*"
 _CITATION = re.compile(rf"[ \t]*(?:\[\s*{_NUMBERS}\s*\](?!\()|[【［]\s*{_NUMBERS}\s*[】］])")
+_BEHIND_STOP = re.compile(rf"(?P<stop>[.!?。！？]+)(?P<cited>(?:{_CITATION.pattern})+)(?=\s|\Z)")
 _PART = re.compile(r"(\d+)(?:\s*[-–~至到]\s*\^?(\d+))?")
 _MOST_IN_RANGE = 50
 
@@ -28,6 +35,11 @@ def cited_numbers(text: str) -> tuple[int, ...]:
     for match in _CITATION.finditer(text):
         numbers.update(dict.fromkeys(_numbers(match.group())))
     return tuple(numbers)
+
+
+def citations_inside(text: str) -> str:
+    """Return a text whose citations stand before the full stop of their sentence, not behind it."""
+    return _BEHIND_STOP.sub(lambda match: f"{match['cited']}{match['stop']}", text)
 
 
 def without_citations(text: str) -> str:

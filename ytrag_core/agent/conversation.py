@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Turn", "history_text", "needs_history", "rewritten", "with_last_question"]
 
 _REPLY_TOKENS = 200
+_NAMES_TOKENS = 80
 _ANSWER_SHARE = 0.5
 _POINTING = re.compile(
     r"\b(?:he|she|it|they|him|her|them|his|hers|its|their|theirs|there|then|this|that|these|those|one|ones"
@@ -115,5 +116,6 @@ def rewritten(
         return with_last_question(question, history)
     lines = [line.strip() for line in strip_reasoning(reply.text).splitlines() if line.strip()]
     text = _LABEL.sub("", lines[-1]).strip().strip('"“”「」') if lines else ""
-    is_question = text and estimate_tokens(text) <= _REPLY_TOKENS
-    return text if is_question else with_last_question(question, history)
+    # Names are put in, nothing else: what is far longer is no rewriting.
+    most = min(_REPLY_TOKENS, 3 * estimate_tokens(question) + _NAMES_TOKENS)
+    return text if text and estimate_tokens(text) <= most else with_last_question(question, history)

@@ -116,6 +116,9 @@ def read_plan(text: str, schema: GraphSchema | None = None) -> Plan | None:
         if len(subs) == MAX_SUB_QUESTIONS:
             notes.append(f"more than {MAX_SUB_QUESTIONS} sub-questions; the rest is dropped")
             break
+        if any(type_key(sub.question) == type_key(other.question) for other in subs.values()):
+            notes.append(f"entry {position} of the decomposition repeats another; it is dropped")
+            continue
         number = sub.id if sub.id is not None and 0 < sub.id < 100 and sub.id not in subs else _free(subs)
         types = _known_types(sub.types, schema, number, notes)
         kind: Kind = next((known for known in _KINDS if known == sub.kind.strip().casefold()), "node")

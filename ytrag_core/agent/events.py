@@ -100,7 +100,7 @@ class Retrieved(Event):
     chunk_ids
         What was found for them, best first, each once.
     n_new
-        Passages and facts that were not known before.
+        Passages that the model has not read yet, and facts that were not known before.
     ms
         How long it took.
     """

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ytrag_core.agent.citations import rewrite_citations
+from ytrag_core.agent.citations import citations_inside, rewrite_citations
 from ytrag_core.agent.claims import OWN_MARK, contributes, split_claims, states, words_of
 from ytrag_core.agent.language import phrase
 from ytrag_core.agent.model import RemovedCitation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ytrag_core.agent.claims import Claim
     from ytrag_core.agent.machine import Draft, Mode
@@ -23,6 +24,7 @@ __all__ = ["Grounded", "GroundedClaim", "Settled", "ground", "settle"]
 _N_MORE = 2
 """A claim may rest on so many passages beside those that it cites, and on one if it cites none."""
 _N_CANDIDATES = 12
+_WIDE_END = re.compile(r"[\u2e80-\u9fff\uff00-\uffef][。.！？!?\s]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,13 @@ class Settled:
 
 
 def ground(
-    draft: Draft, question: str, texts: Mapping[str, str], facts: Sequence[str], *, mode: Mode
+    draft: Draft,
+    question: str,
+    texts: Mapping[str, str],
+    facts: Sequence[str],
+    *,
+    mode: Mode,
+    links: Collection[str] = (),
 ) -> Grounded:
     """Hold a draft against the evidence.
 
@@ -121,12 +129,16 @@ def ground(
         Facts of the graph, one a line: they support a claim without being cited.
     mode
         In `reject`, what the model marks as its own knowledge counts as unsupported.
+    links
+        Passages that answered a sub-question on the way: a citation of one stays, whatever of the claim is
+        in it.
 
     Notes
     -----
     A claim without a word that could be checked ("Yes.") holds when it cites a passage. Where the cited
     passages do not state a claim, the fewest of the others that do are cited instead.
     """
+    draft = replace(draft, text=citations_inside(draft.text))
     removed: dict[tuple[str, str], RemovedCitation] = {}
 
     def remove(citation: str, reason: str) -> None:
@@ -147,6 +159,9 @@ def ground(
         if not has_inline:
             cited.update(dict.fromkeys(draft.cited))
         one = _grounded(claim, list(cited), question, texts, facts, mode)
+        if one.is_supported:
+            linking = [chunk_id for chunk_id in cited if chunk_id in links and chunk_id in texts]
+            one = replace(one, chunk_ids=tuple(dict.fromkeys([*one.chunk_ids, *linking])))
         if has_inline:
             for chunk_id in cited:
                 if chunk_id not in one.chunk_ids:
@@ -253,7 +268,10 @@ def _cited(piece: str, one: GroundedClaim, draft: Draft, order: dict[str, int]) 
     added = [
         order.setdefault(chunk_id, len(order) + 1) for chunk_id in one.chunk_ids if chunk_id not in inline
     ]
-    return _with_tail(text, f" [{', '.join(map(str, added))}]") if added else text
+    if not added:
+        return text
+    blank = "" if _WIDE_END.search(text) else " "
+    return _with_tail(text, f"{blank}[{', '.join(map(str, added))}]")
 
 
 def _with_tail(text: str, tail: str) -> str:

@@ -176,6 +176,8 @@ class State:
         The next thought must end in an answer or a refusal.
     was_repaired
         The current step's reply has been asked for again.
+    has_found
+        The last thought answered a sub-question.
     searched
         The model asked for a retrieval of its own.
     targeted
@@ -201,6 +203,7 @@ class State:
     draft: Draft | None = None
     is_last: bool = False
     was_repaired: bool = False
+    has_found: bool = False
     searched: bool = False
     targeted: bool = False
     rethought: bool = False
@@ -258,7 +261,7 @@ def retrieved(state: State, *, n_new: int, n_known: int) -> State:
     Parameters
     ----------
     n_new
-        Passages and facts that were not known before.
+        Passages that no thought was about yet, and facts that were not known before.
     n_known
         Passages and facts that are known now.
     """
@@ -270,7 +273,7 @@ def retrieved(state: State, *, n_new: int, n_known: int) -> State:
         return replace(done, phase=Phase.REASON, is_last=True)
     if state.targeted and not state.rethought:
         return replace(done, phase=Phase.CHECK)
-    if n_new or not state.step:
+    if n_new or state.has_found or not state.step:
         return replace(done, phase=Phase.REASON, is_last=_is_last(state))
     return replace(done, phase=Phase.REASON, is_last=True, stop="no progress")
 
@@ -287,7 +290,8 @@ def replied(state: State, reply: Reply, is_repeat: IsRepeat) -> State:
     """
     known = {finding.sub: finding for finding in reversed(reply.findings)} | state.findings
     findings = {sub.number: known[sub.number] for sub in state.plan.subs if sub.number in known}
-    heard = replace(state, calls=state.calls + 1, findings=findings)
+    has_found = len(findings) > len(state.findings)
+    heard = replace(state, calls=state.calls + 1, findings=findings, has_found=has_found)
     if reply.decision == "unusable":
         if not state.was_repaired and heard.may_spend:
             return replace(heard, phase=Phase.REPAIR, was_repaired=True)

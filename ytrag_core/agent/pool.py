@@ -78,9 +78,17 @@ class EvidencePool:
         """Passages and facts that are known."""
         return len(self._chunks) + len(self._facts)
 
-    def add(self, query: str, evidence: Evidence) -> int:
-        """Add what a query found; return how many passages and facts are new."""
-        before = self.n_known
+    @property
+    def n_facts(self) -> int:
+        """Facts that are known."""
+        return len(self._facts)
+
+    def n_unread(self, chunk_ids: Iterable[str]) -> int:
+        """Return how many of some passages were not shown to the model yet."""
+        return sum(chunk_id not in self._seen for chunk_id in chunk_ids)
+
+    def add(self, query: str, evidence: Evidence) -> None:
+        """Add what a query found."""
         for chunk in evidence.chunks:
             self._chunks.setdefault(chunk.id, chunk)
         paths: list[PathHit] = list(evidence.paths)
@@ -94,7 +102,6 @@ class EvidencePool:
             tuple(community.name for community in evidence.communities),
             evidence,
         )
-        return self.n_known - before
 
     def found(self, query: str) -> list[str]:
         """Return the chunks that a query found, best first."""

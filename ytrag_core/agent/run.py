@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ytrag_core.agent.budget import BudgetReached
+from ytrag_core.agent.claims import contributes, states
+from ytrag_core.agent.context import Fact
 from ytrag_core.agent.decomposition import decomposition_schema, read_plan
 from ytrag_core.agent.dialogue import Dialogue
 from ytrag_core.agent.events import AnswerPiece, Checked, Decomposed, Problem, Retrieved, Thought
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ytrag_core.agent.calls import Caller
-    from ytrag_core.agent.context import Fact
     from ytrag_core.agent.events import Event
     from ytrag_core.agent.machine import Lookup, Mode, Reply, State
     from ytrag_core.llm.chat import Completion, Message
@@ -196,13 +198,13 @@ class Run:
             raise BudgetReached("seconds")
         started = time.perf_counter()
         found = self._library.look_up(state.lookups, top_k=2 * self._top_k)
-        n_new = sum(
+        n_facts = self.pool.n_facts
+        for lookup, evidence in zip(state.lookups, found, strict=True):
             self.pool.add(lookup.query, evidence)
-            for lookup, evidence in zip(state.lookups, found, strict=True)
-        )
         ms = round((time.perf_counter() - started) * 1e3, 3)
         self.retrieval_ms += ms
         chunk_ids = dict.fromkeys(chunk.id for evidence in found for chunk in evidence.chunks[: self._top_k])
+        n_new = self.pool.n_unread(chunk_ids) + self.pool.n_facts - n_facts
         queries = [lookup.query for lookup in state.lookups]
         self._emit(Retrieved(self._at, state.step + 1, queries, list(chunk_ids), n_new, ms))
         return retrieved(state, n_new=n_new, n_known=self.pool.n_known)
@@ -254,10 +256,24 @@ class Run:
         """Return the state after a reply; none at all counts as one that is not usable."""
         self._raw = done.text if done is not None else ""
         is_cut = done is not None and done.finish_reason == "length"
-        reply = read_reply(self._raw, self._shown, is_cut=is_cut)
+        reply = self._verified(state, read_reply(self._raw, self._shown, is_cut=is_cut))
         after = replied(state, reply, self._is_repeat)
         self._tell(state, reply)
         return after
+
+    def _verified(self, state: State, reply: Reply) -> Reply:
+        """Return a reply of which every answered sub-question cites only passages that hold its answer."""
+        questions = {sub.number: filled(sub.question, state.answers) for sub in state.plan.subs}
+        findings = []
+        for finding in reply.findings:
+            cited = [
+                chunk_id
+                for chunk_id, text in zip(finding.chunk_ids, self.pool.texts(finding.chunk_ids), strict=True)
+                if contributes(finding.answer, text)
+            ]
+            stated = states(finding.answer, self.pool.texts(cited), given=questions.get(finding.sub, ""))
+            findings.append(replace(finding, chunk_ids=tuple(cited) if stated else ()))
+        return replace(reply, findings=tuple(findings))
 
     def _tell(self, state: State, reply: Reply) -> None:
         found = [
@@ -290,7 +306,7 @@ class Run:
         known = {chunk_id: chunk for chunk_id in order if (chunk := self.pool.chunk(chunk_id)) is not None}
         texts = {chunk_id: f"{chunk.title}\n{chunk.text}" for chunk_id, chunk in known.items()}
         facts = [fact.line for fact in self.pool.skeleton(state.asked)]
-        grounded = ground(draft, state.question, texts, facts, mode=state.mode)
+        grounded = ground(draft, state.question, texts, facts, mode=state.mode, links=self._links(state))
         n_before = self._caller.meter.usage.llm_calls
         if grounded.unsupported and self._may_judge(state):
             grounded = self._judged(state, grounded, list(known.values()))
@@ -344,16 +360,18 @@ class Run:
         interests.setdefault(state.question, Interest(state.question, _QUESTION_WEIGHT, is_new=False))
         return list(interests.values())
 
+    def _links(self, state: State) -> list[str]:
+        """Return the passages that answered sub-questions."""
+        found = (chunk_id for finding in state.findings.values() for chunk_id in finding.chunk_ids)
+        return list(dict.fromkeys(found))
+
     def _pinned(self, state: State) -> list[str]:
         """Return the passages that what is known rests on."""
-        found = (chunk_id for finding in state.findings.values() for chunk_id in finding.chunk_ids)
         cited = state.draft.cited if state.draft is not None else ()
-        return list(dict.fromkeys([*found, *cited]))
+        return list(dict.fromkeys([*self._links(state), *cited]))
 
     def _groups(self, state: State) -> list[Fact]:
         """Return the communities where one is asked about: what its members have in common."""
-        from ytrag_core.agent.context import Fact
-
         if not any(sub.kind == "community" for sub in state.plan.subs):
             return []
         return [Fact(f"({name})") for name in self.pool.communities(state.asked)[:_N_COMMUNITIES]]

@@ -8,6 +8,8 @@ from ytrag_core.llm.language import question_language
 
 __all__ = ["is_simple"]
 
+_LONGEST = 500
+"""Whoever writes more characters than this asks for more than one thing."""
 _ROLES = (
     "country|nation|state|province|county|district|city|town|village|birthplace|hometown|capital|continent"
     "|place|region|island|location|area|school|university|college|alma mater|company|firm|employer"
@@ -69,6 +71,7 @@ _CLAUSE_ZH = re.compile(
 )
 _PLACE_ZH = re.compile(rf"所在的?(?:那[个座])?(?:{_WHAT_ZH})(?P<after>[^？?]*)")
 _CHAIN_ZH = re.compile(rf"[^的，。？]+的(?:{_WHO_ZH}|{_WHAT_ZH})的(?P<after>[^？?]*)")
+_NAMES_IT_ZH = re.compile(r"\A(?:是|为|叫|名叫|叫做|在|位于)?(?:谁|什么|哪|何|[？?]|\Z)")
 _ENDS_ZH = re.compile(
     r"\A(?:们)?(?:分别|主要|究竟|到底|一共|共)?(?:都)?(?:是|为|叫|有|在|位于|包括|称为|名叫|叫做|被称为)?(?:谁|什么|哪|何|多少|几|怎)"
     r"|\A(?:们)?(?:是|为|叫|有|在|位于|包括)?[^的]{0,2}\Z"
@@ -90,6 +93,8 @@ def is_simple(question: str) -> bool:
     ("X's country left ..."), in Chinese a clause before 的 and a person or place that something further is
     asked about. A question that only looks plain ("the grandmother of ...") passes for simple.
     """
+    if len(question) > _LONGEST:
+        return False
     if question_language(question) == "zh":
         return not _nests_chinese(question)
     return not _nests_english(" ".join(question.split()))
@@ -119,7 +124,10 @@ def _goes_on(after: str) -> bool:
 def _nests_chinese(question: str) -> bool:
     if _BACK_ZH.search(question):
         return True
-    for pattern in (_PLACE_ZH, _CHAIN_ZH, _CLAUSE_ZH):
+    place = _PLACE_ZH.search(question)
+    if place is not None and not _NAMES_IT_ZH.match(place["after"]):
+        return True
+    for pattern in (_CHAIN_ZH, _CLAUSE_ZH):
         for match in pattern.finditer(question):
             if match["after"] and not _ENDS_ZH.match(match["after"]):
                 return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ __all__ = ["AnswerStream"]
 
 _FIELD = re.compile(r'"answer"\s*:\s*"', re.IGNORECASE)
 _LABEL = re.compile(
-    r"^\W*(?:final answer|answer|最终答案|答案|回答)\s*[:：]\s*", re.IGNORECASE | re.MULTILINE
+    r"^\W*(?:final answer|answer|最终答案|答案|回答)\W*?[:：]\W*?(?=\w)", re.IGNORECASE | re.MULTILINE
 )
 _LABELLED = re.compile(r"\W*(?:thought|decision|query|search|思考|决定|检索|查询)\W*[:：]", re.IGNORECASE)
 _ENOUGH = 24
 """Characters from which plain text is told from JSON and from lines with labels."""
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": "", '"': '"', "\\": "\\", "/": "/"}
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTINEL = "<think"
 
 
@@ -101,7 +103,7 @@ class AnswerStream:
                 said.append(character)
                 at += 1
                 continue
-            size = 6 if text[at + 1 : at + 2] == "u" else 2
+            size = _escape_size(text, at)
             if at + size > len(text):
                 break
             said.append(_unescaped(text[at : at + size]))
@@ -115,14 +117,19 @@ class AnswerStream:
         return said
 
 
+def _escape_size(text: str, at: int) -> int:
+    """Return how many characters the escape at a place has; of a pair of surrogates both."""
+    if text[at + 1 : at + 2] != "u":
+        return 2
+    return 12 if _HIGH_SURROGATE.match(text, at) else 6
+
+
 def _unescaped(escape: str) -> str:
-    if escape[1] != "u":
-        return _ESCAPES.get(escape[1], escape[1])
     try:
-        code = int(escape[2:], 16)
+        value = json.loads(f'"{escape}"')
     except ValueError:
-        return ""
-    return chr(code) if not 0xD800 <= code < 0xE000 else ""
+        return escape[1:] if len(escape) == 2 else ""
+    return _LONE_SURROGATE.sub("", str(value))
 
 
 def _depth(text: str) -> int:

@@ -44,9 +44,10 @@ def chunk_document(
     tokenizer: Tokenizer,
     *,
     max_tokens: int = 240,
+    overlap: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Chunk]:
-    """Cut a document into passages, in order and without overlap.
+    """Cut a document into passages, in order.
 
     Parameters
     ----------
@@ -57,6 +58,10 @@ def chunk_document(
     max_tokens
         Upper bound of a passage, special tokens not counted, at least 8. Words that the tokenizer cannot
         take apart count by their length.
+    overlap
+        Up to so many tokens of the sentences at the end of a passage open the next one too, in
+        [0, `max_tokens` / 2]. Only whole sentences, paragraphs or lines are repeated, none of them across a
+        heading, so a passage of one long sentence is repeated in none.
     progress
         Told how many characters of how many are done, after each hundred thousand or so.
 
@@ -67,18 +72,22 @@ def chunk_document(
 
     Notes
     -----
+    Passages do not overlap across the borders between blocks of some hundred thousand characters.
     From a passage's start, the highest kind of border in the second half of what fits is taken, and among
     equals the last: heading, blank line, sentence, line, clause, word. The tokens of a block of text are
     counted once, so the time is linear in the text.
     """
     if max_tokens < 8:
         raise ValueError(f"max_tokens is {max_tokens}; at least 8 was wanted")
+    if not 0 <= overlap <= max_tokens // 2:
+        raise ValueError(f"overlap is {overlap}; from 0 to {max_tokens // 2} was wanted, half of max_tokens")
     counter = _counter(tokenizer)
     headings = [heading.start for heading in document.headings]
     spans: list[tuple[int, int]] = []
     for start, end in _blocks(document.text):
         known = headings[bisect_left(headings, start) : bisect_left(headings, end)]
-        spans += _cut(document.text, start, end, [at - start for at in known], counter, max_tokens)
+        starts = [at - start for at in known]
+        spans += _cut(document.text, start, end, starts, counter, (max_tokens, overlap))
         if progress is not None:
             progress(end, len(document.text))
     return _named(document, spans)
@@ -120,12 +129,14 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _cut(
-    text: str, start: int, end: int, headings: list[int], counter: Tokenizer, max_tokens: int
+    text: str, start: int, end: int, headings: list[int], counter: Tokenizer, sizes: tuple[int, int]
 ) -> Iterator[tuple[int, int]]:
+    max_tokens, overlap = sizes
     block = text[start:end]
     token_starts = [first for first, _ in counter.encode(block, add_special_tokens=False).offsets]
     levels = _borders(block, headings)
-    position = _skip_space(block, 0)
+    openings = _openings(block, levels) if overlap else []
+    position, reached = _skip_space(block, 0), 0
     while position < len(block):
         token = bisect_left(token_starts, position)
         last = token + max_tokens
@@ -135,9 +146,18 @@ def _cut(
         half = token_starts[half_token] if half_token < last and half_token < len(token_starts) else limit
         half = min(half, position + _CHARS_PER_TOKEN * max_tokens // 2)
         cut = len(block) if limit >= len(block) else _best_border(block, levels, position, half, limit)
+        if cut <= reached:  # all of it was in the passage before
+            position = _skip_space(block, reached)
+            continue
         trimmed = block[position:cut].rstrip()
         yield start + position, start + position + len(trimmed)
+        begin, reached = position, cut
         position = _skip_space(block, cut)
+        if overlap and position < len(block) and position not in levels[0]:
+            earliest = token_starts[max(bisect_left(token_starts, cut) - overlap, 0)]
+            at = bisect_left(openings, max(earliest, begin + 1))
+            if at < len(openings) and openings[at] < position:
+                position = openings[at]
 
 
 def _borders(block: str, known: list[int]) -> tuple[list[int], ...]:
@@ -155,6 +175,12 @@ def _borders(block: str, known: list[int]) -> tuple[list[int], ...]:
         [match.end() for match in _CLAUSE.finditer(block)],
         [match.end() for match in _SPACE.finditer(block)],
     )
+
+
+def _openings(block: str, levels: tuple[list[int], ...]) -> list[int]:
+    """Return where sentences, paragraphs, lines and headings begin, ascending."""
+    ends = {offset for offsets in levels[1:4] for offset in offsets}
+    return sorted({*levels[0], *(_skip_space(block, offset) for offset in ends)})
 
 
 def _best_border(block: str, levels: tuple[list[int], ...], start: int, half: int, limit: int) -> int:

@@ -21,10 +21,14 @@ __all__ = [
     "DOCUMENTS",
     "ENTITIES",
     "MENTIONS",
+    "MERGES",
     "RELATIONS",
+    "RESTATED",
+    "SENSES",
     "TRIPLES",
     "Csr",
     "GraphTables",
+    "Merged",
     "Provenance",
     "build_csr",
     "string_column",
@@ -95,6 +99,26 @@ TRIPLES = pa.schema(
 MENTIONS = pa.schema(
     [("subject", pa.dictionary(pa.int8(), pa.string())), ("id", pa.int32()), ("chunk", pa.int32())]
 )
+MERGES = pa.schema(
+    [
+        ("entity", pa.int32()),
+        ("name", pa.string()),
+        ("member", pa.string()),
+        ("key", pa.string()),
+        ("sense", pa.string()),
+        ("forms", pa.list_(pa.string())),
+        ("kind", pa.string()),
+        ("score", pa.float32()),
+        ("evidence", pa.string()),
+        ("linked_to", pa.string()),
+        ("chunks", pa.list_(pa.int32())),
+        ("triples", pa.list_(pa.int32())),
+    ]
+)
+SENSES = pa.schema([("entity", pa.int32()), ("key", pa.string()), ("sense", pa.string())])
+RESTATED = pa.schema(
+    [("triple", pa.int32()), ("head", pa.string()), ("tail", pa.string()), ("is_first", pa.bool_())]
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +158,27 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """Names of several keys that were taken for one thing, and names of one key that mean several things.
+
+    Attributes
+    ----------
+    merges
+        `MERGES`: for each such entity its members, first the one by which it goes, each with its surface
+        forms, its chunks and triples (rows of their tables), and what linked it to which other member.
+    restated
+        `RESTATED`: the triples of these entities as the text words them. The first wording of a triple is the
+        one that is encoded; so a merge changes no sentence, and needs no new vector.
+    senses
+        `SENSES`: by which type a name that means several things is told apart in each of its entities.
+    """
+
+    merges: pa.Table
+    restated: pa.Table
+    senses: pa.Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GraphTables:
     """A resolved graph.
 
@@ -150,6 +195,8 @@ class GraphTables:
         CSR from heads to tails and from tails to heads; `out` shares its arrays with the columns.
     triple_chunks, node_chunks
         Provenance of triples and of nodes.
+    merged
+        Where an entity is not all that one key names, and nothing else; None where none is.
     """
 
     entities: pa.Table
@@ -163,6 +210,7 @@ class GraphTables:
     into: Csr
     triple_chunks: Provenance
     node_chunks: Provenance
+    merged: Merged | None = None
 
     @property
     def n_entities(self) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.graph.tables import ENTITIES, GraphTables
-from ytrag_core.pipeline.describe import describe_communities
+from ytrag_core.pipeline.describe import community_table, describe_communities
 from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
 from ytrag_core.pipeline.vectors import (
@@ -18,6 +18,7 @@ from ytrag_core.pipeline.vectors import (
     StringTable,
     TextEncoder,
     TextVectors,
+    merged_texts,
     string_table,
     triple_sentences,
 )
@@ -28,6 +29,7 @@ from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.names import name_arrays
 from ytrag_core.retrieval.relation_words import relation_texts
 from ytrag_core.retrieval.sentences import sentence_arrays
+from ytrag_core.retrieval.titles import title_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.tables import write_table
@@ -47,21 +49,7 @@ if TYPE_CHECKING:
     from ytrag_core.storage.snapshot import SnapshotWriter
     from ytrag_core.tree.model import KnowledgeTree
 
-__all__ = ["COMMUNITIES", "Content", "build_snapshot", "encoder_entry"]
-
-COMMUNITIES = pa.schema(
-    [
-        ("id", pa.int32()),
-        ("level", pa.int32()),
-        ("parent", pa.int32()),
-        ("name", pa.string()),
-        ("summary", pa.string()),
-        ("centre", pa.int32()),
-        ("keywords", pa.list_(pa.int32())),
-        ("size", pa.int32()),
-        ("is_leaf", pa.bool_()),
-    ]
-)
+__all__ = ["Content", "build_snapshot", "encoder_entry"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +95,7 @@ class _Vectors:
     strings: TextVectors
     triples: TextVectors | None
     chunks: PassageVectors
+    merged: TextVectors | None
 
 
 def build_snapshot(
@@ -116,6 +105,7 @@ def build_snapshot(
     settings: BuildSettings,
     recorder: StageRecorder,
     cache: VectorCache,
+    text_encoder: TextEncoder | None = None,
     plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Build, write and commit a snapshot.
@@ -134,6 +124,8 @@ def build_snapshot(
         Times the stages.
     cache
         The known vectors.
+    text_encoder
+        What encoded the names already, where that was needed to resolve them.
     plan
         Whether and how a language model names communities; without one, names that it gave before are kept.
 
@@ -142,7 +134,7 @@ def build_snapshot(
     BuildReport
     """
     graph = content.graph
-    text_encoder = TextEncoder(encoder, cache)
+    text_encoder = text_encoder or TextEncoder(encoder, cache)
     vectors = _encode(content, text_encoder, settings, recorder)
     passages = content.passages()
     with recorder.stage("vector index", len(vectors.table.texts)):
@@ -157,7 +149,8 @@ def build_snapshot(
         aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
     with recorder.stage("text index", len(passages) or graph.n_nodes):
-        _write_text_indices(writer, graph, passages, recorder)
+        titles: list[str] = content.chunks["title"].to_pylist() if passages else []
+        _write_text_indices(writer, graph, passages, titles, recorder)
         texts = (text.as_py() for text in content.chunks["text"])
         write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
     counts = {
@@ -227,7 +220,9 @@ def _encode(
     with recorder.stage("encode passages", n_passages):
         titles, texts = (content.chunks[name].to_pylist() for name in ("title", "text"))
         chunks = text_encoder.encode_passages(titles, texts, recorder.callback("encode passages"))
-    return _Vectors(table, strings, triples, chunks)
+    without_merges = merged_texts(graph, with_sentences=triples is not None)
+    merged = text_encoder.encode(without_merges) if without_merges else None
+    return _Vectors(table, strings, triples, chunks, merged)
 
 
 def _grow_tree(
@@ -280,6 +275,8 @@ def _write_vectors(
         },
     )
     write_arrays(_path(writer, layout.CHUNK_VECTORS), vectors.chunks.arrays())
+    if vectors.merged is not None:
+        write_arrays(_path(writer, layout.MERGED_VECTORS), vectors.merged.arrays())
     rows = {"strings": vectors.strings.vectors, "chunks": vectors.chunks.rows.vectors}
     if vectors.triples is not None:
         write_arrays(_path(writer, layout.TRIPLE_VECTORS), vectors.triples.arrays())
@@ -347,7 +344,11 @@ def _write_graph(
 
 
 def _write_text_indices(
-    writer: SnapshotWriter, graph: GraphTables, passages: Sequence[str], recorder: StageRecorder
+    writer: SnapshotWriter,
+    graph: GraphTables,
+    passages: Sequence[str],
+    titles: Sequence[str],
+    recorder: StageRecorder,
 ) -> None:
     names: list[str] = graph.node_names().to_pylist()
     aliases = [*graph.entities["aliases"].to_pylist(), *graph.attributes["aliases"].to_pylist()]
@@ -358,7 +359,9 @@ def _write_text_indices(
     relations = relation_texts(graph.relations["name"].to_pylist())
     LexicalIndex.build(relations).save(writer.path / layout.RELATION_TERMS)
     if passages:
-        LexicalIndex.build(passages, progress=recorder.callback("text index")).save(writer.path / "bm25")
+        index = LexicalIndex.build(passages, progress=recorder.callback("text index"))
+        index.save(writer.path / "bm25")
+        write_arrays(_path(writer, layout.TITLES), title_arrays(titles, index))
 
 
 def _write_tables(
@@ -371,22 +374,6 @@ def _write_tables(
     metadata = (text.as_py() for text in content.documents["metadata"])
     write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
     entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
-    is_leaf = np.zeros(tree.n_communities, bool)
-    is_leaf[tree.leaf] = True
-    communities = pa.table(
-        [
-            np.arange(tree.n_communities, dtype=np.int32),
-            tree.level,
-            tree.parent,
-            described.names,
-            described.summaries,
-            tree.centre,
-            pa.ListArray.from_arrays(tree.keywords_indptr.astype(np.int32), pa.array(tree.keywords)),
-            tree.size,
-            is_leaf,
-        ],
-        schema=COMMUNITIES,
-    )
     for name, table in (
         ("documents", content.documents),
         ("chunks", content.chunks),
@@ -394,7 +381,10 @@ def _write_tables(
         ("attributes", graph.attributes),
         ("relations", graph.relations),
         ("triples", graph.triples),
-        ("communities", communities),
+        ("communities", community_table(tree, described)),
         ("mentions", graph.mentions()),
     ):
         write_table(writer.path / f"{name}.parquet", table)
+    if graph.merged is not None:
+        for name in ("merges", "restated", "senses"):
+            write_table(writer.path / f"{name}.parquet", getattr(graph.merged, name))

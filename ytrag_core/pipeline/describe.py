@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from ytrag_core.storage.descriptions import Descriptions
 from ytrag_core.tree.summaries import CommunityNamer
 
@@ -15,9 +18,24 @@ if TYPE_CHECKING:
     from ytrag_core.storage.snapshot import SnapshotWriter
     from ytrag_core.tree.model import KnowledgeTree
 
-__all__ = ["Described", "describe_communities"]
+__all__ = ["COMMUNITIES", "Described", "community_table", "describe_communities"]
 
 _STAGE = "community names"
+
+
+COMMUNITIES = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("level", pa.int32()),
+        ("parent", pa.int32()),
+        ("name", pa.string()),
+        ("summary", pa.string()),
+        ("centre", pa.int32()),
+        ("keywords", pa.list_(pa.int32())),
+        ("size", pa.int32()),
+        ("is_leaf", pa.bool_()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +106,23 @@ def describe_communities(
         return Described(names, summaries)
     notes = (f"some communities keep names by rules: {naming.complaint}",) if naming.complaint else ()
     return Described(names, summaries, {"described": naming.n_new, **naming.usage.to_json()}, notes)
+
+
+def community_table(tree: KnowledgeTree, described: Described) -> pa.Table:
+    """Return the table of communities, of the schema `COMMUNITIES`."""
+    is_leaf = np.zeros(tree.n_communities, bool)
+    is_leaf[tree.leaf] = True
+    return pa.table(
+        [
+            np.arange(tree.n_communities, dtype=np.int32),
+            tree.level,
+            tree.parent,
+            described.names,
+            described.summaries,
+            tree.centre,
+            pa.ListArray.from_arrays(tree.keywords_indptr.astype(np.int32), pa.array(tree.keywords)),
+            tree.size,
+            is_leaf,
+        ],
+        schema=COMMUNITIES,
+    )

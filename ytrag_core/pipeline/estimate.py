@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ytrag_core.documents.chunking import chunk_document
 from ytrag_core.extraction.by_model import ModelExtractor
 from ytrag_core.llm.budget import Prices
+from ytrag_core.pipeline.cutting import cutter
 from ytrag_core.pipeline.extractions import model_hash, without_recorded
 from ytrag_core.pipeline.reading import model_extractor, schema_origin
 from ytrag_core.pipeline.records import chunk_row
@@ -149,10 +149,11 @@ def estimate_extraction(
             if extractor is None:
                 extractor = ModelExtractor(_Nobody(), "", in_force, plan.settings, encode=encoder.encode)
             counter = _Counter(writer.meta, extractor, estimate)
+            cut = cutter(encoder, settings, recorder)
             for document in distinct_documents(paths, root, problems):
                 estimate.documents += 1
                 is_offline = plan.extractor_of(document.id, document.source) == "offline"
-                chunks = chunk_document(document, encoder.tokenizer, max_tokens=settings.max_tokens)
+                chunks = cut(document)
                 estimate.chunks += len(chunks)
                 if is_offline:
                     estimate.offline += len(chunks)

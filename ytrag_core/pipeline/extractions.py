@@ -31,7 +31,7 @@ __all__ = [
     "extract_missing",
     "is_model_key",
     "model_hash",
-    "recorded_hash",
+    "recorded_key",
     "without_recorded",
 ]
 
@@ -56,7 +56,7 @@ def content_hash(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def recorded_hash(chunk_id: str, title: str, text: str) -> str:
+def recorded_key(chunk_id: str, title: str, text: str) -> str:
     """Return the key of a recorded extraction."""
     return content_hash(RECORDED, chunk_id, title, text)
 
@@ -117,7 +117,7 @@ class StoredExtractions:
 
     def of(self, batch: Sequence[ChunkRow]) -> list[Extraction | None]:
         """Return what counts for each passage; None where nothing is stored."""
-        keys = [recorded_hash(row.id, row.title, row.text) for row in batch]
+        keys = [recorded_key(row.id, row.title, row.text) for row in batch]
         recorded = self._meta.extractions(RECORDED, keys)
         by_model = self._by_model(batch)
         by_rules = self._meta.extractions(
@@ -162,7 +162,7 @@ class StoredExtractions:
 
 def without_recorded(meta: MetaStore, batch: Sequence[ChunkRow]) -> list[ChunkRow]:
     """Return the passages for which no extraction was recorded, which would count before any other."""
-    keys = [recorded_hash(row.id, row.title, row.text) for row in batch]
+    keys = [recorded_key(row.id, row.title, row.text) for row in batch]
     recorded = meta.extractions(RECORDED, keys)
     return [row for row, key in zip(batch, keys, strict=True) if key not in recorded]
 

@@ -31,12 +31,13 @@ def choices_of(writer: SnapshotWriter) -> Choices:
 def stored_extractions(
     writer: SnapshotWriter, schema: GraphSchema | None, plan: ExtractionPlan | None = None
 ) -> StoredExtractions:
-    """Return the extractions that count, by the choices as they are."""
-    chosen = choices_of(writer).all()
+    """Return the extractions that count; without a plan, in a build that chooses no extractor."""
+    choices = choices_of(writer)
     if plan is None:
-        return StoredExtractions(writer.meta, chosen, schema)
+        choices.forget_unfinished()
+        return StoredExtractions(writer.meta, choices.all(), schema)
     settings = plan.settings
-    return StoredExtractions(writer.meta, chosen, schema, settings.unknown_types, settings.fallback)
+    return StoredExtractions(writer.meta, choices.all(), schema, settings.unknown_types, settings.fallback)
 
 
 def model_extractor(

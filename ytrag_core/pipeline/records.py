@@ -19,28 +19,49 @@ from ytrag_core.extraction.model import Extraction
 from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
-from ytrag_core.pipeline.extractions import RECORDED, batches, content_hash, recorded_hash
+from ytrag_core.pipeline.extractions import RECORDED, batches, content_hash, recorded_key
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.meta_rows import in_batches
+from ytrag_core.storage.outlines import OutlineRow, put_outlines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from ytrag_core.extraction.recorded import RecordedSource
+    from ytrag_core.graph.resolution import Resolver
     from ytrag_core.pipeline.extractions import StoredExtractions
     from ytrag_core.pipeline.report import StageRecorder
     from ytrag_core.schema.model import GraphSchema
     from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
 
-__all__ = ["chunk_row", "known_sources", "store_documents", "store_recorded", "stored_content"]
+__all__ = [
+    "chunk_row",
+    "document_entry",
+    "known_sources",
+    "recorded_key",
+    "store_documents",
+    "store_recorded",
+    "stored_content",
+]
 
 _LINE = re.compile(r":\d+$")
 
 _Passages: TypeAlias = "Callable[[], Iterable[ChunkRow]]"
 
 
-def _document_row(document: Document, chunked: str) -> DocumentRow:
+def document_entry(document: Document, chunked: str) -> DocumentRow:
+    """Return a document as it is stored.
+
+    Parameters
+    ----------
+    document
+        The document.
+    chunked
+        How it is cut: another way makes another row.
+    """
     metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
     outline = [repr((document.headings, document.pages))] if document.headings or document.pages else []
     return DocumentRow(
@@ -67,11 +88,14 @@ def store_documents(
     """
     known = meta.document_hashes()
     for batch in in_batches(documents, weight=lambda document: len(document.text)):
-        changed = []
+        changed: list[tuple[DocumentRow, _Passages]] = []
+        outlines: list[OutlineRow] = []
         for document in batch:
-            row = _document_row(document, chunked)
+            row = document_entry(document, chunked)
             if known.get(row.id) != row.sha256:
                 changed.append((row, partial(_chunk_rows, document, chunk)))
+                outlines += _outline(document, row.sha256)
+        put_outlines(meta, outlines)
         former = {row.id: _stored(meta, row.id) for row, _ in changed if row.id in known}
         try:
             _put(meta, changed)
@@ -83,6 +107,13 @@ def store_documents(
                     meta.delete_documents([row.id])
                     _put(meta, former.get(row.id, []))
                     problems.append(Problem(row.source, str(error)))
+
+
+def _outline(document: Document, sha256: str) -> list[OutlineRow]:
+    if not document.headings and not document.pages:
+        return []
+    headings = tuple((heading.start, heading.level, heading.text) for heading in document.headings)
+    return [OutlineRow(sha256, headings, document.pages)]
 
 
 def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, _Passages]]:
@@ -125,7 +156,7 @@ def store_recorded(meta: MetaStore, source: RecordedSource) -> None:
         RECORDED,
         (
             (
-                recorded_hash(document.id, document.title, document.text),
+                recorded_key(document.id, document.title, document.text),
                 extraction_to_json(source.extractions.get(document.id, Extraction(document.id))),
             )
             for document in source.documents
@@ -140,6 +171,7 @@ def stored_content(
     problems: Sequence[Problem],
     schema: GraphSchema | None,
     recorder: StageRecorder,
+    resolver: Callable[[NDArray[np.int32]], Resolver],
     stored: StoredExtractions,
 ) -> Content:
     """Return everything the knowledge base now holds, in canonical order."""
@@ -153,7 +185,8 @@ def stored_content(
             )
         documents = list(meta.documents())
         row_of_document = {document.id: position for position, document in enumerate(documents)}
-        counts = np.bincount([row_of_document[row.document_id] for row in rows], minlength=len(documents))
+        document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
+        counts = np.bincount(document_rows, minlength=len(documents))
         canonical = CanonicalTypes(schema)
         extractions = (
             canonical.apply(extraction)
@@ -165,6 +198,7 @@ def stored_content(
             extractions,
             {row.id: position for position, row in enumerate(rows)},
             is_attribute=lambda relation: schema is not None and schema.attribute_type(relation) is not None,
+            resolver=resolver(document_rows),
         )
         stage.items = graph.n_triples
     document_table = pa.table(
@@ -180,7 +214,6 @@ def stored_content(
         ],
         schema=DOCUMENTS,
     )
-    document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
     chunk_table = pa.table(
         [
             [row.id for row in rows],

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from ytrag_core.config import BuildSettings
 from ytrag_core.errors import SnapshotError
 from ytrag_core.graph.tables import (
     ATTRIBUTES,
@@ -14,14 +11,19 @@ from ytrag_core.graph.tables import (
     CHUNKS,
     DOCUMENTS,
     ENTITIES,
+    MERGES,
     RELATIONS,
+    RESTATED,
+    SENSES,
     TRIPLES,
     Csr,
     GraphTables,
+    Merged,
     Provenance,
 )
 from ytrag_core.pipeline.build import Content, build_snapshot
 from ytrag_core.pipeline.records import known_sources
+from ytrag_core.pipeline.settings import settings_of
 from ytrag_core.pipeline.vector_cache import VectorCache
 from ytrag_core.retrieval import layout
 from ytrag_core.storage.layout import live_name
@@ -32,12 +34,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ytrag_core.config import BuildSettings
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.report import BuildReport, StageRecorder
 
 __all__ = ["reembed"]
 
 _TABLES = ("documents", "chunks", "entities", "attributes", "relations", "triples")
+_RECORDED = {"merges": MERGES, "restated": RESTATED, "senses": SENSES}
 _COUNTED = ("entities", "attributes", "triples", "chunks", "communities")
 
 
@@ -79,11 +83,12 @@ def reembed(
         if live is None:
             raise SnapshotError(f"{root} has no finished snapshot to encode again: build one first")
         with recorder.stage("read") as stage:
-            live.check_sums([layout.GRAPH, *(f"{name}.parquet" for name in _TABLES)])
+            read = [layout.GRAPH, *(f"{name}.parquet" for name in (*_TABLES, *_RECORDED))]
+            live.check_sums([path for path in read if path in live.manifest.files])
             content = _content(live)
             stage.items = content.graph.n_triples
         cache = VectorCache(writer, encoder, reuse_vectors, change_encoder=True)
-        return build_snapshot(writer, content, encoder, settings or _settings(live), recorder, cache)
+        return build_snapshot(writer, content, encoder, settings or settings_of(live), recorder, cache)
 
 
 def _content(snapshot: Snapshot) -> Content:
@@ -123,7 +128,15 @@ def _graph(snapshot: Snapshot) -> GraphTables:
         into=_csr(arrays, "in"),
         triple_chunks=Provenance(arrays["triple_chunks_indptr"], arrays["triple_chunks"]),
         node_chunks=Provenance(arrays["node_chunks_indptr"], arrays["node_chunks"]),
+        merged=_merged(snapshot),
     )
+
+
+def _merged(snapshot: Snapshot) -> Merged | None:
+    if "merges.parquet" not in snapshot.manifest.files:
+        return None
+    tables = (snapshot.table(name, schema.names).cast(schema) for name, schema in _RECORDED.items())
+    return Merged(*tables)
 
 
 def _column(table: Any, name: str) -> NDArray[Any]:
@@ -133,19 +146,3 @@ def _column(table: Any, name: str) -> NDArray[Any]:
 
 def _csr(arrays: dict[str, NDArray[Any]], side: str) -> Csr:
     return Csr(*(arrays[f"{side}_{part}"] for part in ("indptr", "indices", "relation", "triple")))
-
-
-def _settings(snapshot: Snapshot) -> BuildSettings:
-    """Return the settings that a snapshot was built with; those that this version does not know are left."""
-    known = {
-        name: value
-        for name, value in snapshot.manifest.settings.items()
-        if name in BuildSettings.model_fields
-    }
-    try:
-        return BuildSettings.model_validate(known)
-    except ValidationError as error:
-        raise SnapshotError(
-            f"{snapshot.path}: its settings are not of this version ({error.errors()[0]['msg']}): "
-            "give settings, or build again"
-        ) from error

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ytrag_core.documents.chunking import chunk_document, whole_chunk
+from ytrag_core.documents.chunking import whole_chunk
 from ytrag_core.documents.model import Document, Problem
 from ytrag_core.documents.read import read_documents
 from ytrag_core.documents.text import path_name
@@ -15,6 +15,7 @@ from ytrag_core.extraction.recorded import read_openie
 from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content, build_snapshot
+from ytrag_core.pipeline.cutting import WHOLE, cut_label, cutter, recut_stored
 from ytrag_core.pipeline.plan import ExtractionPlan
 from ytrag_core.pipeline.reading import read_passages, stored_extractions
 from ytrag_core.pipeline.records import (
@@ -23,12 +24,16 @@ from ytrag_core.pipeline.records import (
     store_recorded,
     stored_content,
 )
+from ytrag_core.pipeline.resolving import make_resolver
 from ytrag_core.pipeline.schema_in_force import schema_for_build, settle_schema
+from ytrag_core.pipeline.settings import settings_of
 from ytrag_core.pipeline.vector_cache import VectorCache
+from ytrag_core.pipeline.vectors import TextEncoder
+from ytrag_core.storage.layout import live_name
 from ytrag_core.storage.snapshot import SnapshotWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ytrag_core.config import BuildSettings
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
     from ytrag_core.pipeline.model_run import RunTally
     from ytrag_core.pipeline.report import BuildReport, RunningStage, StageRecorder
     from ytrag_core.schema.model import GraphSchema
+    from ytrag_core.storage.entity_rules import EntityRule
 
 __all__ = [
     "build_from_documents",
@@ -43,10 +49,10 @@ __all__ = [
     "build_from_openie",
     "distinct_documents",
     "document_schema",
+    "rebuild_documents",
 ]
 
 _DEFAULT_SCHEMA = "general"
-_LONG_TEXT = 2_000_000
 
 
 def build_from_documents(
@@ -75,30 +81,31 @@ def build_from_documents(
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
         graph_schema = document_schema(writer, schema)
+        cut = cutter(encoder, settings, recorder)
         with recorder.stage("read") as stage:
             documents = _counted(distinct_documents(paths, root, problems), stage, recorder, read)
             store_documents(
                 writer.meta,
                 documents,
-                f"chunks of {settings.max_tokens}",
-                lambda document: chunk_document(
-                    document,
-                    encoder.tokenizer,
-                    max_tokens=settings.max_tokens,
-                    progress=_cut_progress(document, recorder),
-                ),
+                cut_label(settings),
+                cut,
                 problems,
             )
+            notes = recut_stored(writer, settings, cut, problems)
         proposing = settings.evolution.mode != "off"
         tally = read_passages(writer, plan, graph_schema, encoder, read, recorder, proposing=proposing)
         if tally is not None:
             problems += tally.problems
             plan = plan.after(tally.usage)
-        graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
+        graph_schema, told = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
         stored = stored_extractions(writer, graph_schema, plan)
-        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder, stored)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache, plan)
-    report = replace(report, notes=(*report.notes, *notes))
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
+        content = stored_content(
+            writer, paths, "documents", problems, graph_schema, recorder, resolver, stored
+        )
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder, plan)
+    report = replace(report, notes=(*report.notes, *notes, *told))
     return report if tally is None else _with_tally(report, tally, root)
 
 
@@ -129,18 +136,66 @@ def build_from_openie(
             stage.items, problems = _store_openie(writer, folder)
         graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
         stored = stored_extractions(writer, graph_schema)
-        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder, stored)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache, plan)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
+        content = stored_content(
+            writer, [folder], "openie", problems, graph_schema, recorder, resolver, stored
+        )
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder, plan)
     return replace(report, notes=(*report.notes, *notes))
+
+
+def rebuild_documents(
+    root: Path,
+    encoder: Encoder,
+    recorder: StageRecorder,
+    rules: Sequence[EntityRule] = (),
+    settings: BuildSettings | None = None,
+) -> BuildReport:
+    """Build the next snapshot of the documents that are stored.
+
+    Nothing is read or extracted again.
+
+    Parameters
+    ----------
+    root
+        The knowledge base's directory.
+    encoder
+        That of the knowledge base.
+    recorder
+        Times the stages.
+    rules
+        What was decided about entities now; it holds from this build on.
+    settings
+        Those of the live snapshot by default; the sizes of passages have no effect here.
+
+    Raises
+    ------
+    SnapshotError
+        There is no knowledge base, or it is damaged or cannot be written.
+    ConfigError
+        It holds an imported graph, or is of another encoder.
+    """
+    live_name(root)
+    with SnapshotWriter(root) as writer:
+        if writer.previous is None:
+            raise SnapshotError(f"{root} has no finished snapshot to build again: build one first")
+        _refuse_other(writer, "documents")
+        settings = settings or settings_of(writer.previous)
+        cache = VectorCache(writer, encoder)
+        graph_schema = schema_for_build(writer, None)
+        text_encoder = TextEncoder(encoder, cache)
+        resolver = make_resolver(writer, text_encoder, encoder, settings, recorder, rules)
+        stored = stored_extractions(writer, graph_schema)
+        content = stored_content(writer, [], "documents", [], graph_schema, recorder, resolver, stored)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
 
 
 def _store_openie(writer: SnapshotWriter, folder: Path) -> tuple[int, list[Problem]]:
     """Store passages and their triples; return how many passages there are, and let go of them."""
     source = read_openie(folder)
     problems = list(source.problems)
-    store_documents(
-        writer.meta, source.documents, "whole", lambda document: [whole_chunk(document)], problems
-    )
+    store_documents(writer.meta, source.documents, WHOLE, lambda document: [whole_chunk(document)], problems)
     store_recorded(writer.meta, source)
     return len(source.documents), problems
 
@@ -184,7 +239,7 @@ def build_from_edges(
         content = Content(
             source.graph, DOCUMENTS.empty_table(), CHUNKS.empty_table(), [origin], source.problems
         )
-        return build_snapshot(writer, content, encoder, settings, recorder, cache, plan)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, plan=plan)
 
 
 def _with_tally(report: BuildReport, tally: RunTally, root: Path) -> BuildReport:
@@ -264,13 +319,6 @@ def _counted(
         stage.items += 1
         recorder.progress("read", stage.items, None)
         yield document
-
-
-def _cut_progress(document: Document, recorder: StageRecorder) -> Callable[[int, int], None] | None:
-    """Return what shows how far a long text is cut; a short one takes no time worth showing."""
-    if len(document.text) < _LONG_TEXT:
-        return None
-    return recorder.callback(f"cut {document.source.rpartition('/')[2]}")
 
 
 def document_schema(writer: SnapshotWriter, wanted: str | Path | None) -> GraphSchema | None:

@@ -26,7 +26,7 @@ __all__ = ["VectorCache"]
 
 _LOG = logging.getLogger(__name__)
 _BLOCK_ROWS = 65_536
-_FILES = (layout.STRING_VECTORS, layout.TRIPLE_VECTORS, layout.CHUNK_VECTORS)
+_FILES = (layout.STRING_VECTORS, layout.TRIPLE_VECTORS, layout.CHUNK_VECTORS, layout.MERGED_VECTORS)
 
 Part = tuple["NDArray[np.uint64]", "NDArray[np.float16]"]
 

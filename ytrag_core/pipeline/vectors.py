@@ -33,6 +33,7 @@ __all__ = [
     "StringTable",
     "TextEncoder",
     "TextVectors",
+    "merged_texts",
     "string_table",
     "triple_sentences",
 ]
@@ -85,11 +86,41 @@ def string_table(graph: GraphTables) -> StringTable:
 
 
 def triple_sentences(graph: GraphTables) -> list[str]:
-    """Return each triple as a sentence for the encoder."""
+    """Return each triple as a sentence for the encoder.
+
+    Entities that were taken for one are called as the text calls them there, so that neither a merge nor a
+    split makes a new sentence.
+    """
     names = graph.node_names()
     relations = pa.array([relation_text(name) for name in graph.relations["name"].to_pylist()], pa.string())
     heads, tails = (names.take(pa.array(ids)).to_pylist() for ids in (graph.head, graph.tail))
+    if graph.merged is not None:
+        for row in graph.merged.restated.filter(pc.field("is_first")).to_pylist():
+            heads[row["triple"]], tails[row["triple"]] = row["head"], row["tail"]
     return list(map(layout.triple_text, heads, relations.take(pa.array(graph.relation)).to_pylist(), tails))
+
+
+def merged_texts(graph: GraphTables, *, with_sentences: bool) -> list[str]:
+    """Return the names and sentences that the graph has no more for its merges, and would have without them.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    with_sentences
+        Whether its triples are encoded as sentences.
+    """
+    if graph.merged is None:
+        return []
+    merges = graph.merged.merges
+    texts = merges.filter(pc.not_equal(merges["kind"], ""))["member"].to_pylist()
+    if with_sentences:
+        relations = [relation_text(name) for name in graph.relations["name"].to_pylist()]
+        texts += [
+            layout.triple_text(row["head"], relations[graph.relation[row["triple"]]], row["tail"])
+            for row in graph.merged.restated.filter(~pc.field("is_first")).to_pylist()
+        ]
+    return list(dict.fromkeys(texts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +198,15 @@ class TextEncoder:
         row_of = dict(zip(strings, range(len(strings)), strict=True))
         rows = np.fromiter(map(row_of.__getitem__, texts), np.int64, len(texts))
         return TextVectors(vectors[rows], unique.hashes[rows])
+
+    def encode_ahead(
+        self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> TextVectors:
+        """Return the rows of texts that will all be asked for once more, and are counted then."""
+        n_encoded, n_reused = self.n_encoded, self.n_reused
+        rows = self.encode(texts, progress)
+        self.n_reused = n_reused - (self.n_encoded - n_encoded)
+        return rows
 
     def encode_passages(
         self,

@@ -64,6 +64,7 @@ def assemble_evidence(
                 document=document,
                 start=start,
                 sentences=tuple(sentences),
+                duplicates=tuple(map(view.chunk_id, ranked.copies.get(row, ()))),
             )
         )
     return Evidence(

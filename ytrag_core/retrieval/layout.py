@@ -11,15 +11,18 @@ __all__ = [
     "COMMUNITY_VECTORS",
     "ENTITY_VECTORS",
     "GRAPH",
+    "MERGED_VECTORS",
     "METADATA",
     "NAMES",
     "RELATION_TERMS",
     "SENTENCES",
     "STRING_VECTORS",
+    "TITLES",
     "TRIPLE_VECTORS",
     "graph_spec",
     "passage_text",
     "string_spec",
+    "title_spec",
     "triple_text",
     "vector_spec",
     "window_spec",
@@ -29,12 +32,14 @@ GRAPH = "graph.arrow"
 METADATA = "metadata.arrow"
 NAMES = "names.arrow"
 SENTENCES = "sentences.arrow"
+TITLES = "titles.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
 RELATION_TERMS = "relation_terms"
 TRIPLE_VECTORS = "vectors/triples.arrow"
 CHUNK_VECTORS = "vectors/chunks.arrow"
 COMMUNITY_VECTORS = "vectors/communities.arrow"
 ENTITY_VECTORS = "vectors/entities.arrow"
+MERGED_VECTORS = "vectors/merged.arrow"
 
 
 def passage_text(title: str, text: str) -> str:
@@ -79,6 +84,11 @@ def graph_spec(n_nodes: int, n_triples: int, n_chunks: int, n_communities: int) 
     spec["alias_target"] = _ints(np.int32)
     spec["alias_similarity"] = _ints(np.float32)
     return spec
+
+
+def title_spec(n_chunks: int) -> dict[str, ArraySpec]:
+    """Return the arrays of `titles.arrow`: the terms of each passage's title, as BM25 numbers them."""
+    return {"title_indptr": _ints(np.int64, n_chunks + 1), "title_terms": _ints(np.int32)}
 
 
 def vector_spec(n_rows: int | None, dimension: int) -> dict[str, ArraySpec]:

@@ -21,6 +21,7 @@ from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
 from ytrag_core.retrieval.passages import PassageIndex
 from ytrag_core.retrieval.relation_words import RelationWords, relation_texts
 from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passage, passage_of
+from ytrag_core.retrieval.titles import TitleIndex, title_arrays
 from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
@@ -222,6 +223,15 @@ class SnapshotView:
     def lexical(self) -> LexicalIndex:
         """BM25 over passages."""
         return LexicalIndex.load(self.snapshot.path / "bm25", self.n_chunks)
+
+    @cached_property
+    def titles(self) -> TitleIndex:
+        """Words of the passages' titles; read from the table where a snapshot has no file of them."""
+        if layout.TITLES in self.snapshot.manifest.files:
+            arrays = self.snapshot.arrays(layout.TITLES, layout.title_spec(self.n_chunks))
+        else:
+            arrays = title_arrays(self._chunks[1].to_pylist(), self.lexical)
+        return TitleIndex(arrays["title_indptr"], arrays["title_terms"], self.lexical)
 
     @cached_property
     def relation_words(self) -> RelationWords:

@@ -1,0 +1,72 @@
+"""The settings of a build: those that the user gives, else those of the knowledge base, else the defaults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from ytrag_core.config import BuildSettings
+from ytrag_core.errors import ConfigError, SnapshotError
+from ytrag_core.storage.layout import read_current
+from ytrag_core.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["settings_for", "settings_of"]
+
+_LASTING = ("max_tokens", "chunk_overlap", "resolve")
+"""What a knowledge base is built with until someone says otherwise."""
+
+
+def settings_for(root: Path, **given: Any) -> BuildSettings:
+    """Return the settings of the next build.
+
+    Parameters
+    ----------
+    root
+        The knowledge base's directory, which need not be there yet.
+    given
+        Fields of `BuildSettings`; None stands for what is not given.
+
+    Raises
+    ------
+    ConfigError
+        A value is out of its range, or contradicts another.
+    SnapshotError
+        The knowledge base is damaged.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if read_current(root) is not None:
+        before = settings_of(Snapshot.open(root, verify="size"))
+        chosen = {name: getattr(before, name) for name in _LASTING} | chosen
+    try:
+        return BuildSettings.model_validate(chosen)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        what = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{where}: {what}; {first['input']!r} arrived" if where else what) from error
+
+
+def settings_of(snapshot: Snapshot) -> BuildSettings:
+    """Return the settings that a snapshot was built with; those that this version does not know are left.
+
+    Raises
+    ------
+    SnapshotError
+        They are not of this version.
+    """
+    known = {
+        name: value
+        for name, value in snapshot.manifest.settings.items()
+        if name in BuildSettings.model_fields
+    }
+    try:
+        return BuildSettings.model_validate(known)
+    except ValidationError as error:
+        raise SnapshotError(
+            f"{snapshot.path}: its settings are not of this version ({error.errors()[0]['msg']}): "
+            "give settings, or build again"
+        ) from error
