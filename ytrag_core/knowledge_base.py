@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ytrag_core.agent.answering import Answering
-from ytrag_core.agent.library import KnowledgeLibrary
 from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.embedding.choice import load_encoder, loaded_encoder
 from ytrag_core.errors import ConfigError, ModelError
@@ -16,7 +14,6 @@ from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
 from ytrag_core.retrieval.weights import fusion_in_force, with_tuned_weights
-from ytrag_core.schema.recorded import recorded_schema
 from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.options import Filters
-    from ytrag_core.schema.model import GraphSchema
 
 __all__ = ["KnowledgeBase"]
 
@@ -352,22 +348,6 @@ class KnowledgeBase(Answering):
             As for `retrieve`; the message says which question it is.
         """
         return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes, **filters)
-
-    @cached_property
-    def _library(self) -> KnowledgeLibrary:
-        return KnowledgeLibrary(self._retriever, self.encoder)
-
-    def _shelves(self) -> KnowledgeLibrary:
-        return self._library
-
-    def _types(self) -> GraphSchema | None:
-        return self._schema
-
-    @cached_property
-    def _schema(self) -> GraphSchema | None:
-        """The schema in force when the snapshot was built, None where there is none."""
-        snapshot = self.view.snapshot
-        return recorded_schema(self.path, snapshot.manifest.schema_version)
 
     def passage_features(self, question: str) -> PassageFeatures | None:
         """Return the candidates of a question with what the fusion weighs; None where there are no passages.

@@ -4,38 +4,56 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ytrag_core.agent.asking import MODES, Asking, answer_question
 from ytrag_core.agent.budget import Budget
+from ytrag_core.agent.library import KnowledgeLibrary
 from ytrag_core.agent.listening import stream_events
 from ytrag_core.errors import ConfigError, QueryError
+from ytrag_core.schema.recorded import recorded_schema
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
 
     from ytrag_core.agent.asking import AskMode
     from ytrag_core.agent.conversation import Turn
     from ytrag_core.agent.events import Event
     from ytrag_core.agent.model import Answer
-    from ytrag_core.agent.run import Library
+    from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.llm.stages import StageModels
+    from ytrag_core.retrieval.retriever import Retriever
+    from ytrag_core.retrieval.view import SnapshotView
     from ytrag_core.schema.model import GraphSchema
 
 __all__ = ["Answering"]
 
 
 class Answering:
-    """Answers questions from a library; a base class."""
+    """Answers questions from one knowledge base; the base class of `ytrag_core.KnowledgeBase`.
 
-    def _shelves(self) -> Library:
-        """Return where evidence comes from."""
-        raise NotImplementedError
+    Attributes
+    ----------
+    path, view, encoder
+        See there.
+    """
 
-    def _types(self) -> GraphSchema | None:
-        """Return the types that there are; None where nothing is known of them."""
-        raise NotImplementedError
+    path: Path
+    view: SnapshotView
+    encoder: Encoder
+    _retriever: Retriever
+
+    @cached_property
+    def _library(self) -> KnowledgeLibrary:
+        return KnowledgeLibrary(self._retriever, self.encoder)
+
+    @cached_property
+    def _schema(self) -> GraphSchema | None:
+        """The schema in force when the snapshot was built, None where there is none."""
+        return recorded_schema(self.path, self.view.snapshot.manifest.schema_version)
 
     def ask(
         self,
@@ -82,7 +100,7 @@ class Answering:
         """
         asking = self._asking(mode, top_k, llm, budget, history)
         asking = replace(asking, on_event=on_event or asking.on_event, stream=stream)
-        return answer_question(question, self._shelves(), asking)
+        return answer_question(question, self._library, asking)
 
     async def ask_stream(
         self,
@@ -112,7 +130,7 @@ class Answering:
             As for `ask`.
         """
         asking = self._asking(mode, top_k, llm, budget, history)
-        async with aclosing(stream_events(question, self._shelves(), asking)) as events:
+        async with aclosing(stream_events(question, self._library, asking)) as events:
             async for event in events:
                 yield event
 
@@ -128,5 +146,5 @@ class Answering:
             raise QueryError(f"top_k is {top_k}; at least 1 is needed")
         if mode not in MODES:
             raise ConfigError(f"mode {mode!r} arrived; choose {', '.join(MODES)}")
-        schema = self._types() if llm is not None and mode in ("open", "reject") else None
+        schema = self._schema if llm is not None and mode in ("open", "reject") else None
         return Asking(mode, llm, budget or Budget(), top_k=top_k, history=tuple(history), schema=schema)
