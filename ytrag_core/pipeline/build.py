@@ -156,8 +156,7 @@ def build_snapshot(
         aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
     with recorder.stage("text index", len(passages) or graph.n_nodes):
-        titles: list[str] = content.chunks["title"].to_pylist() if passages else []
-        _write_text_indices(writer, graph, passages, titles, recorder)
+        _write_text_indices(writer, content, passages, recorder)
         texts = (text.as_py() for text in content.chunks["text"])
         write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
     counts = {
@@ -269,16 +268,13 @@ def _write_vectors(
 ) -> VectorIndex:
     """Write the vectors of texts and their indices; return the index over strings."""
     indptr, bearers = vectors.table.bearers()
-    write_arrays(
-        _path(writer, layout.STRING_VECTORS),
-        {
-            **vectors.strings.arrays(),
-            "node_string": vectors.table.node_string,
-            "relation_string": vectors.table.relation_string,
-            "string_nodes_indptr": indptr,
-            "string_nodes": bearers,
-        },
-    )
+    owners = {
+        "node_string": vectors.table.node_string,
+        "relation_string": vectors.table.relation_string,
+        "string_nodes_indptr": indptr,
+        "string_nodes": bearers,
+    }
+    write_arrays(_path(writer, layout.STRING_VECTORS), {**vectors.strings.arrays(), **owners})
     write_arrays(_path(writer, layout.CHUNK_VECTORS), vectors.chunks.arrays())
     if vectors.merged is not None:
         write_arrays(_path(writer, layout.MERGED_VECTORS), vectors.merged.arrays())
@@ -349,12 +345,9 @@ def _write_graph(
 
 
 def _write_text_indices(
-    writer: SnapshotWriter,
-    graph: GraphTables,
-    passages: Sequence[str],
-    titles: Sequence[str],
-    recorder: StageRecorder,
+    writer: SnapshotWriter, content: Content, passages: Sequence[str], recorder: StageRecorder
 ) -> None:
+    graph = content.graph
     names: list[str] = graph.node_names().to_pylist()
     aliases = [*graph.entities["aliases"].to_pylist(), *graph.attributes["aliases"].to_pylist()]
     pairs = [*enumerate(names), *((node, form) for node, forms in enumerate(aliases) for form in forms)]
@@ -366,7 +359,7 @@ def _write_text_indices(
     if passages:
         index = LexicalIndex.build(passages, progress=recorder.callback("text index"))
         index.save(writer.path / "bm25")
-        write_arrays(_path(writer, layout.TITLES), title_arrays(titles, index))
+        write_arrays(_path(writer, layout.TITLES), title_arrays(content.chunks["title"].to_pylist(), index))
 
 
 def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree) -> None:
