@@ -158,3 +158,19 @@ def test_cancelling_ends_the_pause() -> None:
             limits.cancel()
             with pytest.raises(LLMError, match="cancelled"):
                 asked.result(30)
+
+
+def test_many_threads_ask_one_model() -> None:
+    def answer(n_asked: int, request: dict[str, Any]) -> Reply:
+        if "max_tokens" in request:
+            return failure(400, "use max_completion_tokens")
+        return failure(503) if n_asked % 5 == 0 else chat(request["messages"][0]["content"])
+
+    with answering(answer) as served:
+        settings = LLMSettings(base_url=served.base_url, model="m", max_retries=9)
+        model = OpenAIModel(settings, limits=RateLimits(clock=PatientClock()))
+        with ThreadPoolExecutor(8) as pool:
+            asked = [[Message("user", f"question {n}")] for n in range(60)]
+            texts = list(pool.map(lambda messages: model.complete(messages, max_tokens=9).text, asked))
+    assert texts == [f"question {n}" for n in range(60)]
+    assert sum("max_tokens" in request for request in served.requests) <= 8

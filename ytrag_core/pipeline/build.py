@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
 from ytrag_core.graph.tables import ENTITIES, GraphTables
+from ytrag_core.pipeline.describe import community_table, describe_communities
 from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
+from ytrag_core.pipeline.text_files import write_text_columns, write_text_indices
 from ytrag_core.pipeline.vectors import (
     PassageVectors,
     StringTable,
@@ -22,13 +24,6 @@ from ytrag_core.pipeline.vectors import (
     triple_sentences,
 )
 from ytrag_core.retrieval import layout
-from ytrag_core.retrieval.columns import column_arrays, parse_metadata
-from ytrag_core.retrieval.lexical import LexicalIndex
-from ytrag_core.retrieval.lexicon import build_lexicon
-from ytrag_core.retrieval.names import name_arrays
-from ytrag_core.retrieval.relation_words import relation_texts
-from ytrag_core.retrieval.sentences import sentence_arrays
-from ytrag_core.retrieval.titles import title_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.tables import write_table
@@ -42,25 +37,13 @@ if TYPE_CHECKING:
     from ytrag_core.config import BuildSettings
     from ytrag_core.documents.model import Problem
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.pipeline.describe import Described
+    from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.pipeline.vector_cache import VectorCache
     from ytrag_core.storage.snapshot import SnapshotWriter
     from ytrag_core.tree.model import KnowledgeTree
 
-__all__ = ["COMMUNITIES", "Content", "build_snapshot", "encoder_entry"]
-
-COMMUNITIES = pa.schema(
-    [
-        ("id", pa.int32()),
-        ("level", pa.int32()),
-        ("parent", pa.int32()),
-        ("name", pa.string()),
-        ("summary", pa.string()),
-        ("centre", pa.int32()),
-        ("keywords", pa.list_(pa.int32())),
-        ("size", pa.int32()),
-        ("is_leaf", pa.bool_()),
-    ]
-)
+__all__ = ["Content", "build_snapshot", "encoder_entry"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +100,7 @@ def build_snapshot(
     recorder: StageRecorder,
     cache: VectorCache,
     text_encoder: TextEncoder | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Build, write and commit a snapshot.
 
@@ -136,6 +120,8 @@ def build_snapshot(
         The known vectors.
     text_encoder
         What encoded the names already, where that was needed to resolve them.
+    plan
+        Whether and how a language model names communities; without one, names that it gave before are kept.
 
     Returns
     -------
@@ -152,13 +138,14 @@ def build_snapshot(
         write_arrays(_path(writer, layout.ENTITY_VECTORS), {"vectors": entity_vectors})
         del entity_vectors
         _write_communities(writer, _community_vectors(tree, vectors))
+    described = describe_communities(writer, tree, graph, recorder, plan)
     with recorder.stage("walk graph", graph.n_triples):
         aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
     with recorder.stage("text index", len(passages) or graph.n_nodes):
-        _write_text_indices(writer, content, passages, recorder)
-        texts = (text.as_py() for text in content.chunks["text"])
-        write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
+        titles: list[str] = content.chunks["title"].to_pylist() if passages else []
+        write_text_indices(writer.path, graph, passages, titles, recorder)
+        write_text_columns(writer.path, content.documents, content.chunks)
     counts = {
         "documents": content.documents.num_rows,
         "chunks": content.chunks.num_rows,
@@ -169,7 +156,7 @@ def build_snapshot(
         "communities": tree.n_communities,
     }
     with recorder.stage("commit", sum(counts.values())):
-        _write_tables(writer, content, tree)
+        _write_tables(writer, content, tree, described)
         cache.keep()
         manifest = writer.commit(
             counts=counts,
@@ -186,6 +173,8 @@ def build_snapshot(
         text_encoder.n_reused,
         tuple(recorder.stages),
         tuple(content.problems),
+        notes=described.notes,
+        language_model=None if described.spent is None else {"communities": described.spent},
     )
 
 
@@ -268,13 +257,16 @@ def _write_vectors(
 ) -> VectorIndex:
     """Write the vectors of texts and their indices; return the index over strings."""
     indptr, bearers = vectors.table.bearers()
-    owners = {
-        "node_string": vectors.table.node_string,
-        "relation_string": vectors.table.relation_string,
-        "string_nodes_indptr": indptr,
-        "string_nodes": bearers,
-    }
-    write_arrays(_path(writer, layout.STRING_VECTORS), {**vectors.strings.arrays(), **owners})
+    write_arrays(
+        _path(writer, layout.STRING_VECTORS),
+        {
+            **vectors.strings.arrays(),
+            "node_string": vectors.table.node_string,
+            "relation_string": vectors.table.relation_string,
+            "string_nodes_indptr": indptr,
+            "string_nodes": bearers,
+        },
+    )
     write_arrays(_path(writer, layout.CHUNK_VECTORS), vectors.chunks.arrays())
     if vectors.merged is not None:
         write_arrays(_path(writer, layout.MERGED_VECTORS), vectors.merged.arrays())
@@ -344,45 +336,11 @@ def _write_graph(
     write_arrays(_path(writer, layout.GRAPH), arrays)
 
 
-def _write_text_indices(
-    writer: SnapshotWriter, content: Content, passages: Sequence[str], recorder: StageRecorder
+def _write_tables(
+    writer: SnapshotWriter, content: Content, tree: KnowledgeTree, described: Described
 ) -> None:
     graph = content.graph
-    names: list[str] = graph.node_names().to_pylist()
-    aliases = [*graph.entities["aliases"].to_pylist(), *graph.attributes["aliases"].to_pylist()]
-    pairs = [*enumerate(names), *((node, form) for node, forms in enumerate(aliases) for form in forms)]
-    lexicon = build_lexicon(pairs, passages or dict.fromkeys(names))
-    write_arrays(_path(writer, "lexicon.arrow"), lexicon)
-    write_arrays(_path(writer, layout.NAMES), name_arrays(graph.node_names(), graph.entities["type"]))
-    relations = relation_texts(graph.relations["name"].to_pylist())
-    LexicalIndex.build(relations).save(writer.path / layout.RELATION_TERMS)
-    if passages:
-        index = LexicalIndex.build(passages, progress=recorder.callback("text index"))
-        index.save(writer.path / "bm25")
-        write_arrays(_path(writer, layout.TITLES), title_arrays(content.chunks["title"].to_pylist(), index))
-
-
-def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree) -> None:
-    graph = content.graph
-    metadata = (text.as_py() for text in content.documents["metadata"])
-    write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
     entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
-    is_leaf = np.zeros(tree.n_communities, bool)
-    is_leaf[tree.leaf] = True
-    communities = pa.table(
-        [
-            np.arange(tree.n_communities, dtype=np.int32),
-            tree.level,
-            tree.parent,
-            tree.names,
-            [""] * tree.n_communities,
-            tree.centre,
-            pa.ListArray.from_arrays(tree.keywords_indptr.astype(np.int32), pa.array(tree.keywords)),
-            tree.size,
-            is_leaf,
-        ],
-        schema=COMMUNITIES,
-    )
     for name, table in (
         ("documents", content.documents),
         ("chunks", content.chunks),
@@ -390,7 +348,7 @@ def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree)
         ("attributes", graph.attributes),
         ("relations", graph.relations),
         ("triples", graph.triples),
-        ("communities", communities),
+        ("communities", community_table(tree, described)),
         ("mentions", graph.mentions()),
     ):
         write_table(writer.path / f"{name}.parquet", table)
