@@ -105,7 +105,7 @@ class FusionWeights:
 
 @cache
 def _shipped() -> FusionWeights:
-    text = (resources.files(__package__) / _SHIPPED).read_text(encoding="utf-8")
+    text = (resources.files("ytrag_core.retrieval") / _SHIPPED).read_text(encoding="utf-8")
     return _parsed(text, _SHIPPED)
 
 
