@@ -1,9 +1,11 @@
-"""Path search: the beam kernel beside the same beam over networkx, scored by numpy; their scores agree."""
+"""Path search beside the same beam over networkx, scored by numpy; their scores agree."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
@@ -14,19 +16,22 @@ from numpy.testing import assert_allclose
 from race import Race
 
 from ytrag_core.config import RetrievalSettings
+from ytrag_core.graph.tables import Csr
 from ytrag_core.kernels.csr import csr_from_edges
-from ytrag_core.kernels.paths import beam_paths
+from ytrag_core.retrieval.paths import find_paths
+from ytrag_core.retrieval.relation_words import AskedWords
+from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pytest_benchmark.fixture import BenchmarkFixture
 
-SETTINGS = RetrievalSettings()
+SETTINGS = RetrievalSettings(row_limit=1 << 30)
 DIMENSION = 384
 N_RELATIONS = 40
 N_STARTS = 3
-HUB_COST, VALUE_COST, STEP_GAIN = 0.02, 0.1, 0.1
-MOST = 1 << 30
+N_PATHS = 20
+HUB_COST, CHOICE_COST, STEP_GAIN, WORD_GAIN = 0.02, 0.07, 0.1, 0.5
 NETWORKX_LIMIT = 100_000
 
 
@@ -61,79 +66,89 @@ def problem(n_nodes: int) -> Problem:
     return Problem(head, relation, tail, vectors, unit_rows(rng, 2), starts, n_nodes)
 
 
-def by_kernel(given: Problem, forth: Any, back: Any) -> NDArray[np.float32]:
-    bits = given.vectors.view(np.uint16)
-    return beam_paths(
-        forth[0],
-        forth[1],
-        forth[2],
-        back[0],
-        back[1],
-        back[2],
-        back[3],
-        bits,
-        bits[:0],
-        np.arange(given.n_nodes, dtype=np.int32),
-        np.arange(given.n_nodes, len(bits), dtype=np.int32),
-        given.queries[0],
-        given.queries[1],
-        given.starts,
-        given.n_nodes,
-        SETTINGS.beam,
-        SETTINGS.max_hops,
-        MOST,
-        MOST,
-        np.float32(HUB_COST),
-        np.float32(VALUE_COST),
-        np.float32(STEP_GAIN),
-    )[2]
+def view_of(given: Problem) -> Any:
+    """Return what path search reads of a snapshot: relation 0 has a word that the question says once."""
+    forth = csr_from_edges(given.head, given.tail, given.relation, given.n_nodes)
+    back = csr_from_edges(given.tail, given.head, given.relation, given.n_nodes)
+    strings = {
+        "vectors": given.vectors,
+        "node_string": np.arange(given.n_nodes, dtype=np.int32),
+        "relation_string": np.arange(given.n_nodes, len(given.vectors), dtype=np.int32),
+    }
+    return SimpleNamespace(
+        out=Csr(*forth),
+        into=Csr(*back),
+        strings=strings,
+        triple_index=None,
+        n_triples=len(given.head),
+        n_relations=N_RELATIONS,
+        n_entities=given.n_nodes,
+        relation_words=SimpleNamespace(said=np.ones(N_RELATIONS, np.float32)),
+    )
+
+
+def asked_words() -> AskedWords:
+    has_it = np.arange(N_RELATIONS) == 0
+    one = np.ones(1, np.float32)
+    return AskedWords(has_it.astype(np.uint64), one.astype(np.uint64), one, 1.0, has_it.astype(np.float32))
 
 
 def by_networkx(given: Problem, graph: nx.MultiDiGraph) -> NDArray[np.float32]:
     """Prolong chains along and against the edges, keep the best of each length."""
     none = np.zeros(DIMENSION, np.float32)
-    beam: list[tuple[tuple[int, ...], Any, Any, float]] = [
-        ((node,), none, none, 0.0) for node in given.starts.tolist()
+    beam: list[tuple[tuple[int, ...], tuple[int, ...], Any, Any, float, bool]] = [
+        ((node,), (), none, none, 0.0, False) for node in given.starts.tolist()
     ]
-    found: list[float] = []
+    best: dict[frozenset[int], float] = {}
     for hop in range(SETTINGS.max_hops):
         longer = []
-        for nodes, facts, relations, cost in beam:
+        for nodes, triples, facts, relations, cost, is_said in beam:
             node = nodes[-1]
             passed = cost + (HUB_COST * math.log1p(graph.degree(node)) if hop else 0.0)
-            out = ((node, other, relation) for _, other, relation in graph.out_edges(node, data="relation"))
-            into = ((other, node, relation) for other, _, relation in graph.in_edges(node, data="relation"))
-            for head, tail, relation in (*out, *into):
-                other = tail if head == node else head
-                if other in nodes:
-                    continue
-                asked = given.vectors[given.n_nodes + relation].astype(np.float32)
-                fact = given.vectors[head].astype(np.float32) + asked + given.vectors[tail]
-                fact /= np.linalg.norm(fact)
-                sums = facts + fact, relations + asked
-                score = sum(
-                    float(total @ query) / float(np.linalg.norm(total))
-                    for total, query in zip(sums, given.queries, strict=True)
-                )
-                longer.append((score - passed + STEP_GAIN * hop, (*nodes, other), *sums, passed))
+            out = [(other, *key) for _, other, key in graph.out_edges(node, keys=True)]
+            into = [(other, *key) for other, _, key in graph.in_edges(node, keys=True)]
+            for side in (out, into):
+                alike = Counter(relation for _, _, relation in side)
+                for other, triple, relation in side:
+                    if other in nodes:
+                        continue
+                    asked = given.vectors[given.n_nodes + relation].astype(np.float32)
+                    fact = given.vectors[node].astype(np.float32) + asked + given.vectors[other]
+                    fact /= np.linalg.norm(fact)
+                    sums = facts + fact, relations + asked
+                    says = is_said or relation == 0
+                    total = passed + CHOICE_COST * math.log(alike[relation])
+                    score = sum(
+                        float(rows @ query) / float(np.linalg.norm(rows))
+                        for rows, query in zip(sums, given.queries, strict=True)
+                    )
+                    score += WORD_GAIN * 2 * says / (hop + 2) + STEP_GAIN * hop - total
+                    longer.append((score, (*nodes, other), (*triples, triple), *sums, total, says))
         longer.sort(key=lambda chain: -chain[0])
         beam = [chain[1:] for chain in longer[: SETTINGS.beam]]
-        found += [chain[0] for chain in longer[: SETTINGS.beam]]
-    return np.array(found, np.float32)
+        for score, _, triples, *_ in longer[: SETTINGS.beam]:
+            best[frozenset(triples)] = max(score, best.get(frozenset(triples), score))
+    return np.array(sorted(best.values(), reverse=True)[:N_PATHS], np.float32)
 
 
 @lru_cache(maxsize=1)
 def path_race(n_nodes: int) -> Race:
     given = problem(n_nodes)
-    forth = csr_from_edges(given.head, given.tail, given.relation, n_nodes)
-    back = csr_from_edges(given.tail, given.head, given.relation, n_nodes)
+    view, asked, query = view_of(given), asked_words(), QueryVectors(*given.queries)
+    starts = dict.fromkeys(given.starts.tolist(), 1.0)
+
+    def ours() -> NDArray[np.float32]:
+        return np.array([path.score for path in find_paths(view, query, asked, starts, SETTINGS)], np.float32)
+
     race = Race("paths of 3 hops, beam 32, d = 384", n_nodes)
-    race.enter("ytrag", lambda: by_kernel(given, forth, back))
+    race.enter("ytrag", ours)
     if n_nodes <= NETWORKX_LIMIT:
         graph = nx.MultiDiGraph()
         graph.add_nodes_from(range(n_nodes))
         triples = zip(given.head.tolist(), given.tail.tolist(), given.relation.tolist(), strict=True)
-        graph.add_edges_from((head, tail, {"relation": relation}) for head, tail, relation in triples)
+        graph.add_edges_from(
+            (head, tail, (triple, relation)) for triple, (head, tail, relation) in enumerate(triples)
+        )
         race.enter("networkx and numpy", lambda: by_networkx(given, graph))
         assert_allclose(race.results["ytrag"], race.results["networkx and numpy"], atol=1e-3)
     else:

@@ -1,7 +1,8 @@
 """Latency, quality and memory of a served knowledge base, asked about its own triples.
 
 Run as `python benches/serving.py KB`. Questions are made by templates from triples whose head bears a name of
-its own; one warm process answers them.
+its own; one warm process answers them. With `--hops 2` they are made from chains of two triples and the paths
+are looked at; then the biggest hubs are asked about.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
+from two_hops import make_chains, measure_chains, measure_hubs
 
 from ytrag_core.graph.normalise import relation_text
 from ytrag_core.knowledge_base import KnowledgeBase
@@ -194,6 +196,25 @@ def measure(
     }
 
 
+def two_hops(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what path search finds of chains of two triples, and what hubs cost it."""
+    kb = KnowledgeBase.open(arguments.kb, warm_up=True)
+
+    def words(relation: str, short: bool) -> str:
+        return relation_words(relation, short=short)
+
+    chains = make_chains(
+        kb.view,
+        arguments.questions,
+        arguments.seed,
+        arguments.sample,
+        words,
+        lambda text: _HAN.search(text) is not None,
+        arguments.alike,
+    )
+    return {**measure_chains(kb, chains, arguments.misses), "hubs": measure_hubs(kb, words)}
+
+
 def main() -> None:
     """Read the arguments, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -203,10 +224,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--sample", choices=["heads", "triples"], default="heads")
     parser.add_argument("--misses", type=int, default=0, help="show so many questions that missed")
+    parser.add_argument("--hops", type=int, choices=[1, 2], default=1, help="triples that answer a question")
+    parser.add_argument("--alike", type=int, default=5, help="most chains that a question may mean")
     parser.add_argument("--first", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.first:
         print(json.dumps(first_answer(arguments.kb, arguments.first)))
+        return
+    if arguments.hops == 2:
+        print(json.dumps(two_hops(arguments), indent=1, ensure_ascii=False))
         return
     kb = KnowledgeBase.open(arguments.kb)
     questions = make_questions(kb.view, arguments.questions, arguments.seed, arguments.sample)

@@ -203,7 +203,10 @@ class SchemaStore:
         if not self._is_there():
             return []
         rows = self.database.rows("SELECT * FROM schema_changes ORDER BY number")
-        return [ChangeRow(*row[:-1], decisions=json.loads(row[-1])) for row in rows]
+        return [
+            ChangeRow(number, version, action, who, at, why, json.loads(decisions))
+            for number, version, action, who, at, why, decisions in rows
+        ]
 
     def schema(self, version: str) -> dict[str, Any] | None:
         """Return the content of a schema version, or None where it is not stored."""

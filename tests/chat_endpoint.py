@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reply:
-    """One HTTP answer; what follows `body` is sent piece by piece, and `stalled` never ends it."""
+    """One HTTP answer: the body, then pieces with pauses between them; `stalled` never ends it."""
 
     body: str
     status: int = 200
@@ -27,6 +27,7 @@ class Reply:
     pieces: tuple[bytes, ...] = ()
     stalled: bool = False
     lost: bool = False
+    pause: float = 0.0
 
 
 USAGE = {"prompt_tokens": 120, "completion_tokens": 8, "total_tokens": 128}
@@ -154,6 +155,8 @@ def answering(answer: Callable[[int, dict[str, Any]], Reply]) -> Iterator[Endpoi
             for piece in (payload, *reply.pieces):
                 self.wfile.write(piece)
                 self.wfile.flush()
+                if reply.pause:
+                    stopped.wait(reply.pause)
             if reply.stalled:
                 stopped.wait(60)
 

@@ -184,5 +184,8 @@ def _await(address: str) -> None:
 
 
 if __name__ == "__main__":
-    fetch()
+    try:
+        fetch()
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"no local language model was fetched: {error}")
     print(home())  # noqa: T201

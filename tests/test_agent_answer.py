@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.chat_endpoint import chat, endpoint
-from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
-from ytrag_core.agent.context import build_context, estimate_tokens
+from ytrag_core.agent.answer import answer_from_evidence
+from ytrag_core.agent.context import Fact, build_context
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.linking import linking_path
+from ytrag_core.agent.one_call import answer_with_llm
 from ytrag_core.config import LLMSettings
 from ytrag_core.errors import ConfigError, LLMError
 from ytrag_core.llm.chat import Completion, Message
 from ytrag_core.llm.language import question_language
 from ytrag_core.llm.openai_model import OpenAIModel
+from ytrag_core.llm.tokens import estimate_tokens
 from ytrag_core.retrieval.model import ChunkHit, Evidence, PathHit, TripleHit
 
 if TYPE_CHECKING:
@@ -192,7 +194,9 @@ def test_reject_mode_without_evidence_asks_nobody() -> None:
 def test_open_mode_may_answer_without_evidence() -> None:
     model = Scripted("Answer: Ada, though no passage says so [1].")
     answer = answer_with_llm(QUESTION, NOTHING, model)
-    assert answer.answer == "Ada, though no passage says so."
+    assert answer.answer == "Ada, though no passage says so (the model's own knowledge)."
+    assert answer.own_knowledge == ("Ada, though no passage says so.",)
+    assert [removed.citation for removed in answer.removed_citations] == ["1"]
     assert answer.citations == ()
     assert not answer.refused
     assert "INSUFFICIENT" not in model.heard[0].content
@@ -200,11 +204,14 @@ def test_open_mode_may_answer_without_evidence() -> None:
 
 
 def test_a_chinese_question_gets_the_chinese_prompt_and_citations() -> None:
-    model = Scripted("答案：周岚【2】，她也去过东港［1，2］。")
+    model = Scripted("答案：周岚【2】，她还在石桥村建过水塔［1，2］。")
     question = "东港的灯塔是谁建的？"
-    answer = answer_with_llm(question, evidence(question=question), model)
-    assert answer.answer == "周岚[1]，她也去过东港[2, 1]。"
-    assert answer.citations == ("x0", "p1")
+    tower = ChunkHit("z1", "石桥村", "石桥村的水塔建于1930年，出自周岚之手。", 0.9, {})
+    light = ChunkHit("z2", "东港", "东港的灯塔由周岚建造。", 0.8, {})
+    asked = evidence(question=question, chunks=[tower, light], triples=(), paths=())
+    answer = answer_with_llm(question, asked, model)
+    assert answer.answer == "周岚[1]，她还在石桥村建过水塔[2, 1]。"
+    assert answer.citations == ("z2", "z1")
     assert "知识库" in model.heard[0].content
 
 
@@ -222,20 +229,16 @@ def test_an_unknown_mode_is_an_error() -> None:
 @pytest.mark.parametrize("budget", [40, 80, 150, 400, 3000])
 def test_the_context_keeps_to_its_budget(budget: int) -> None:
     long = ChunkHit("long", "Long", "A sentence of some length. " * 200, 1.0, {})
-    context = build_context(evidence(chunks=[long, DAMERJOG, *OTHER, APTIDON]), max_tokens=budget)
+    facts = [Fact("Damerjog —located in→ Djibouti", ("p1",)), Fact("Hassan Gouled Aptidon —led→ Djibouti")]
+    context = build_context([long, DAMERJOG, *OTHER, APTIDON], facts, max_tokens=budget)
     assert estimate_tokens(context.passages) + estimate_tokens(context.facts) <= budget
     assert len(context.chunk_ids) == context.passages.count("[")
+    if "p1" in context.chunk_ids and context.facts:
+        assert context.facts.startswith(f"{facts[0].line} [{context.chunk_ids.index('p1') + 1}]")
     if budget == 3000:
         assert context.chunk_ids == ("long", "p1", *(chunk.id for chunk in OTHER), "p2")
     if context.chunk_ids[:1] == ("long",):
         assert "some length.\n" in f"{context.passages}\n"
-
-
-def test_tokens_of_wide_characters_are_dear() -> None:
-    assert estimate_tokens("") == 0
-    assert estimate_tokens("abcd") == 1
-    assert estimate_tokens("abcde") == 2
-    assert estimate_tokens("知识树") == 3
 
 
 def path(*triples: TripleHit, score: float = 0.5) -> PathHit:

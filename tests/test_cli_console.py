@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from tests.test_agent_answer import APTIDON, DAMERJOG, NOTHING, OTHER, QUESTION, Scripted, evidence
 from ytrag_core import errors
-from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
+from ytrag_core.agent.answer import answer_from_evidence
+from ytrag_core.agent.one_call import answer_with_llm
 from ytrag_core.console import ErrorBoundary, Pace, emit_json, printable, progress_bars
 from ytrag_core.documents.model import Problem
 from ytrag_core.pipeline.report import BuildReport, Stage

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tests.schema_evolution import proposal, supported
 from ytrag_core.cli import app
@@ -17,8 +17,6 @@ from ytrag_core.storage.schema_store import SchemaStore
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from click.testing import Result
 
     from ytrag_core.knowledge_base import KnowledgeBase
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from click.testing import Result
 
 COMMANDS = [
-    "demo", "index", "import", "import openie", "import edges", "retrieve", "ask", "eval", "eval retrieval",
-    "info", "reembed", "warmup", "models", "models list", "models fetch", "models verify", "models convert",
+    "demo", "index", "import", "import openie", "import edges", "retrieve", "ask", "chat", "trace",
+    "trace show", "eval", "eval retrieval", "info", "reembed", "warmup", "models", "models list",
+    "models fetch", "models verify", "models convert",
 ]  # fmt: skip
 LLM_NAMES = ("YTRAG_LLM_BASE_URL", "YTRAG_LLM_MODEL", "YTRAG_LLM_API_KEY")
 

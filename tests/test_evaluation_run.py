@@ -27,7 +27,7 @@ def recorded(question: str, k: int) -> list[str]:
 def test_report_by_hand() -> None:
     report = evaluate({"recorded": recorded}, QUESTIONS, top_k=[4, 1, 2])
     system = report["systems"]["recorded"]
-    latency = system.pop("latency_ms")
+    latency, interval, by_hops = (system.pop(name) for name in ("latency_ms", "interval", "by_hops"))
     assert report["n"] == 3
     assert system == {
         "recall@1": 27.8,  # 1/2, 0, 1/3
@@ -40,6 +40,13 @@ def test_report_by_hand() -> None:
     }
     assert list(latency) == ["p50", "p95", "p99"]
     assert 0 <= latency["p50"] <= latency["p95"] <= latency["p99"]
+    assert interval.keys() == system.keys()
+    assert all(low <= system[name] <= high for name, (low, high) in interval.items())
+    assert {hops: (row["n"], row["recall@2"], row["mrr"]) for hops, row in by_hops.items()} == {
+        "1": (1, 0.0, 25.0),
+        "2": (1, 50.0, 100.0),
+        "3": (1, 66.7, 100.0),
+    }
     assert report["problems"] == []
     json.dumps(report, allow_nan=False)
 

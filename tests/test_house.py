@@ -35,15 +35,19 @@ STOREYS = (
 )
 # Modules that are the command line together.
 COMMAND_LINE = {
+    "agent_view",
     "cli",
     "cli_entities",
     "cli_explain",
     "cli_filters",
+    "cli_agent",
+    "cli_eval",
     "cli_models",
     "cli_options",
     "cli_retrieve",
     "cli_schema",
     "cli_schema_review",
+    "cli_tune",
     "console",
     "demo",
     "environment",

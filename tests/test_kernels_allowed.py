@@ -89,7 +89,7 @@ def test_masked_steps_are_those_of_a_graph_of_allowed_entries(
             np.ones(8, np.float32),
             np.zeros(3, np.float32),
             mask,
-            np.full(3, np.nan, np.float32),
+            np.zeros(3, np.float32),
             np.zeros(3, np.int32),
         )
         return [column.tolist() for column in found]
@@ -118,6 +118,6 @@ def test_a_mask_of_another_length_than_the_entries_is_refused() -> None:
             np.ones(8, np.float32),
             np.zeros(1, np.float32),
             np.ones(2, bool),
-            np.full(1, np.nan, np.float32),
+            np.zeros(1, np.float32),
             np.zeros(1, np.int32),
         )

@@ -1,194 +1,526 @@
-"""The beam of path search against a plain beam over Python lists."""
+"""The kernels of path search against plain Python: steps, likely entries, words covered, scores of paths."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ytrag_core.kernels.csr import csr_from_edges
-from ytrag_core.kernels.paths import beam_paths
+from ytrag_core.kernels.path_steps import (
+    N_LEVELS,
+    half_product,
+    level_of,
+    likely_entries,
+    path_steps,
+    row_cap,
+)
+from ytrag_core.kernels.paths import covered_by, longer_paths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-HUB, VALUE, STEP = 0.02, 0.1, 0.1
 WIDTH = 8
-Chain = tuple[tuple[int, ...], tuple[int, ...], float]
+N_RELATIONS = 4
+GAIN = 0.5
 
 
-@dataclass(frozen=True)
-class Graph:
-    """Triples sorted by head, float16 vectors of nodes, relations and, perhaps, triples."""
+def unit_halves(rng: np.random.Generator, n: int) -> NDArray[np.float16]:
+    rows = rng.normal(size=(n, WIDTH))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float16)
 
-    n_nodes: int
-    triples: list[tuple[int, int, int]]
-    names: NDArray[np.float16]
-    facts: NDArray[np.float16]
 
-    def fact(self, triple: int) -> NDArray[np.float64]:
-        if len(self.facts):
-            return np.asarray(self.facts[triple], np.float64)
-        head, relation, tail = self.triples[triple]
-        total = np.asarray(self.names[[head, self.n_nodes + relation, tail]].astype(np.float64).sum(axis=0))
-        return np.asarray(total / np.linalg.norm(total))
+def unit_query(rng: np.random.Generator) -> NDArray[np.float32]:
+    return np.asarray(unit_halves(rng, 1)[0], np.float32)
 
-    def relation(self, triple: int) -> NDArray[np.float64]:
-        return np.asarray(self.names[self.n_nodes + self.triples[triple][1]], np.float64)
 
-    def degree(self, node: int) -> int:
-        return sum((head == node) + (tail == node) for head, _, tail in self.triples)
+@given(st.integers(0, 99), st.integers(0, 4))
+def test_half_product(seed: int, row: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, vector = unit_halves(rng, 5), unit_query(rng)
+    product = half_product(rows.view(np.uint16), row, vector)
+    assert product == pytest.approx(float(rows[row].astype(np.float64) @ vector), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "level"),
+    [(-1.0, 0), (0.0, 0), (0.49, 4), (1.0, 10), (9.0, N_LEVELS - 1), (float("nan"), 0), (float("inf"), 63)],
+)
+def test_level_of_a_likeness(value: float, level: int) -> None:
+    assert level_of(np.float32(value), np.float32(0), np.float32(10)) == level
+
+
+@given(st.lists(st.integers(0, 40), max_size=9), st.integers(0, 120))
+def test_a_cap_shares_what_may_be_looked_at(lengths: list[int], total: int) -> None:
+    cap = row_cap(np.array(lengths, np.int64), total)
+    assert sum(min(length, cap) for length in lengths) <= total
+    if max(lengths, default=0) <= cap:
+        assert cap == max(lengths, default=0)
+    else:
+        assert sum(min(length, cap + 1) for length in lengths) > total
+
+
+def level(value: float, values: list[float]) -> int:
+    width = max(max(values) - min(values), 1e-12)
+    return int((value - min(values)) * (N_LEVELS - 1) / width)
+
+
+@given(
+    st.lists(st.integers(0, N_RELATIONS - 1), min_size=1, max_size=60),
+    st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]), min_size=N_RELATIONS, max_size=N_RELATIONS),
+    st.data(),
+)
+def test_likely_entries(relation: list[int], likeness: list[float], data: st.DataObject) -> None:
+    n = data.draw(st.integers(0, len(relation)))
+    chosen = np.full(n, -1, np.int64)
+    likely_entries(np.array(relation, np.int32), np.array(likeness, np.float32), chosen)
+    entries = chosen.tolist()
+    assert entries == sorted(set(entries))
+    assert all(0 <= entry < len(relation) for entry in entries)
+    values = [likeness[one] for one in relation]
+    levels = [level(value, values) for value in values]
+    present, share, room = Counter(levels), Counter[int](), n
+    for one in sorted(present, reverse=True):
+        share[one] = min(present[one], (room + 1) // 2)
+        room -= share[one]
+    for one in sorted(present, reverse=True):
+        more = min(present[one] - share[one], room)
+        share[one] += more
+        room -= more
+    assert +Counter(levels[entry] for entry in entries) == +share
+    for one, count in share.items():
+        among = [
+            place
+            for place, entry in enumerate(e for e, at in enumerate(levels) if at == one)
+            if entry in entries
+        ]
+        gaps = np.diff([-1, *among]) if count else np.zeros(0)
+        assert all(gap <= -(-present[one] // max(count, 1)) for gap in gaps.tolist())
+
+
+def test_more_room_than_entries_is_refused() -> None:
+    with pytest.raises(ValueError, match="more entries than the row"):
+        likely_entries(np.zeros(2, np.int32), np.zeros(1, np.float32), np.zeros(3, np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """CSR rows of relations and other ends, the vectors of relations, a query."""
+
+    entries: list[list[tuple[int, int]]]
+    vectors: NDArray[np.float16]
+    residual: NDArray[np.float32]
+    agreement: NDArray[np.float32]
+
+    def likeness(self, relation: int) -> float:
+        return float(self.vectors[relation].astype(np.float64) @ self.residual) + float(
+            self.agreement[relation]
+        )
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    n_nodes = draw(st.integers(1, 6))
-    node = st.integers(0, n_nodes - 1)
-    triples = sorted(draw(st.lists(st.tuples(node, st.integers(0, 2), node), max_size=9, unique=True)))
+def rows(draw: st.DrawFn) -> Rows:
+    n = draw(st.integers(1, 5))
+    entry = st.tuples(st.integers(0, N_RELATIONS - 1), st.integers(0, n - 1))
+    entries = draw(st.lists(st.lists(entry, max_size=12), min_size=n, max_size=n))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
-    vectors = rng.normal(size=(n_nodes + 3 + len(triples), WIDTH))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    halves = vectors.astype(np.float16)
-    facts = halves[n_nodes + 3 :] if draw(st.booleans()) else halves[:0]
-    return Graph(n_nodes, triples, halves[: n_nodes + 3], facts)
+    vectors, residual = unit_halves(rng, N_RELATIONS), unit_query(rng)
+    return Rows(entries, vectors, residual, rng.random(N_RELATIONS).astype(np.float32))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """What `path_steps` returned and what it left in its two arrays of relations."""
+
+    positions: list[int]
+    owner: list[int]
+    fan_out: list[float]
+    likeness: NDArray[np.float32]
+    tally: NDArray[np.int32]
+
+
+def steps_of(
+    given: Rows, nodes: list[list[int]], row_limit: int, scan_limit: int, n_passed: int | None = None
+) -> Steps:
+    flat = [entry for row in given.entries for entry in row]
+    likeness, tally = np.zeros(N_RELATIONS, np.float32), np.zeros(N_RELATIONS, np.int32)
+    array = np.array(nodes, np.int32).reshape(len(nodes), -1 if nodes else 1)
+    positions, owner, fan_out = path_steps(
+        np.cumsum([0, *map(len, given.entries)]).astype(np.int64),
+        np.array([other for _, other in flat], np.int32),
+        np.array([relation for relation, _ in flat], np.int32),
+        array,
+        array.shape[1] if n_passed is None else n_passed,
+        row_limit,
+        scan_limit,
+        given.vectors.view(np.uint16),
+        np.arange(N_RELATIONS, dtype=np.int32),
+        given.residual,
+        given.agreement,
+        np.empty(0, np.bool_),
+        likeness,
+        tally,
+    )
+    return Steps(positions.tolist(), owner.tolist(), fan_out.tolist(), likeness, tally)
+
+
+@st.composite
+def paths_of(draw: st.DrawFn, n_nodes: int) -> list[list[int]]:
+    n_passed = draw(st.integers(1, min(3, n_nodes)))
+    path = st.permutations(range(n_nodes)).map(lambda order: order[:n_passed])
+    return draw(st.lists(path, min_size=1, max_size=4))
+
+
+@settings(deadline=None)
+@given(rows(), st.data(), st.integers(1, 14), st.integers(1, 60))
+def test_steps_are_the_entries_of_rows_without_those_that_lead_back(
+    given: Rows, data: st.DataObject, row_limit: int, scan_limit: int
+) -> None:
+    paths = data.draw(paths_of(len(given.entries)))
+    found = steps_of(given, paths, row_limit, scan_limit)
+    first = np.cumsum([0, *map(len, given.entries)]).tolist()
+    ends = sorted({path[-1] for path in paths})
+    cap = max(row_cap(np.array([len(given.entries[end]) for end in ends], np.int64), scan_limit), row_limit)
+    wanted: list[tuple[int, int, float]] = []
+    known: set[int] = set()
+    for owner, path in enumerate(paths):
+        row = given.entries[path[-1]]
+        n_seen = min(len(row), cap)
+        seen = [j * len(row) // n_seen for j in range(n_seen)]
+        relations = [row[entry][0] for entry in seen]
+        taken = np.arange(min(n_seen, row_limit))
+        if n_seen > row_limit:
+            known |= set(relations)
+            likeness = np.array([given.likeness(one) for one in range(N_RELATIONS)], np.float32)
+            likely_entries(np.array(relations, np.int32), likeness, taken)
+        for slot in taken.tolist():
+            relation, other = row[seen[slot]]
+            if other not in path:
+                fan_out = relations.count(relation) * len(row) / n_seen
+                wanted.append((first[path[-1]] + seen[slot], owner, fan_out))
+    assert [*zip(found.positions, found.owner, strict=True)] == [step[:2] for step in wanted]
+    assert found.fan_out == pytest.approx([step[2] for step in wanted], rel=1e-5)
+    assert not found.tally.any()
+    assert set(np.flatnonzero(found.likeness).tolist()) == known
+    for relation in known:
+        assert found.likeness[relation] == pytest.approx(given.likeness(relation), abs=1e-5)
+
+
+def hub(n: int) -> Rows:
+    """A node with n entries: one in ten of relation 1, the others of relation 0; the question asks for 1."""
+    vectors = np.eye(N_RELATIONS, WIDTH).astype(np.float16)
+    entries = [(int(entry % 10 == 3), 1 + entry) for entry in range(n)]
+    residual = vectors[1].astype(np.float32)
+    return Rows([entries, *([] for _ in range(n))], vectors, residual, np.zeros(N_RELATIONS, np.float32))
+
+
+def test_of_a_long_row_the_asked_relation_gets_most_and_is_spread() -> None:
+    found = steps_of(hub(1000), [[0]], 8, 1000)
+    asked = [position for position in found.positions if position % 10 == 3]
+    assert len(found.positions) == 8
+    assert len(asked) == 6
+    assert max(asked) - min(asked) >= 700
+    assert {round(value) for value in found.fan_out} == {100, 900}
+
+
+def test_words_alone_make_a_relation_likely() -> None:
+    given = replace(hub(1000), residual=np.zeros(WIDTH, np.float32))
+    even = steps_of(given, [[0]], 8, 1000)
+    said = steps_of(replace(given, agreement=np.array([0, 1, 0, 0], np.float32)), [[0]], 8, 1000)
+    assert sum(position % 10 == 3 for position in said.positions) == 6
+    assert sum(position % 10 == 3 for position in even.positions) < 4
+
+
+def test_a_row_longer_than_is_looked_at_is_sampled_and_its_fan_out_estimated() -> None:
+    found = steps_of(hub(1000), [[0]], 8, 307)
+    assert len(found.positions) == 8
+    asked = [value for value, at in zip(found.fan_out, found.positions, strict=True) if at % 10 == 3]
+    assert asked
+    assert all(60 <= value <= 140 for value in asked)
+    few = steps_of(hub(1000), [[0]], 8, 1)
+    assert few.positions == [125 * j for j in range(8)]
+
+
+def test_paths_that_end_at_one_node_get_the_same_entries() -> None:
+    found = steps_of(hub(200), [[5, 0], [7, 0], [5, 0]], 6, 50)
+    steps = [
+        [at for at, path in zip(found.positions, found.owner, strict=True) if path == one] for one in range(3)
+    ]
+    assert steps[0] == steps[2]
+    assert set(steps[0]) - {4} == set(steps[1]) - {6}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes": [[-1]]}, "outside the graph"),
+        ({"nodes": [[4]]}, "outside the graph"),
+        ({"row_limit": 0}, "1 or more"),
+        ({"scan_limit": 0}, "1 or more"),
+        ({"n_passed": 0}, "1 or more"),
+        ({"n_passed": 2}, "1 or more"),
+    ],
+)
+def test_steps_outside_the_graph_and_limits_below_one_are_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    arguments: dict[str, Any] = {"nodes": [[0]], "row_limit": 1, "scan_limit": 1, **change}
+    with pytest.raises(ValueError, match=message):
+        steps_of(hub(3), **arguments)
+
+
+@pytest.mark.parametrize("change", ["agreement", "residual"])
+def test_arrays_that_do_not_fit_are_refused(change: str) -> None:
+    short: dict[str, Any] = {change: np.zeros(3, np.float32)}
+    with pytest.raises(ValueError, match="differ in length"):
+        steps_of(replace(hub(3), **short), [[0]], 1, 1)
+
+
+def test_without_paths_there_are_no_steps() -> None:
+    assert steps_of(hub(3), [], 1, 1, n_passed=1).positions == []
+
+
+@st.composite
+def asked_places(draw: st.DrawFn) -> list[list[int]]:
+    """For each of some words its places in a question of at most 64."""
+    counts = draw(st.lists(st.integers(1, 4), max_size=8))
+    starts = np.cumsum([0, *counts]).tolist()
+    return [list(range(start, start + count)) for start, count in zip(starts, counts, strict=False)]
+
+
+def bits(places: list[int] | set[int]) -> int:
+    return sum(1 << place for place in places)
+
+
+@given(asked_places(), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_covered_by(places: list[list[int]], words: int, covered: int) -> None:
+    weights = np.linspace(0.5, 2.0, len(places)).astype(np.float32)
+    now, gained = covered_by(
+        np.uint64(words), np.uint64(covered), np.array([bits(one) for one in places], np.uint64), weights
+    )
+    taken, value = {place for place in range(64) if covered >> place & 1}, 0.0
+    for word, own in enumerate(places):
+        free = [place for place in own if place not in taken]
+        if words >> word & 1 and free:
+            taken.add(free[0])
+            value += float(weights[word])
+    assert int(now) == bits(taken)
+    assert gained == pytest.approx(value, abs=1e-5)
+
+
+def test_the_last_of_64_places_is_covered() -> None:
+    place = np.array([1 << 63], np.uint64)
+    now, gained = covered_by(np.uint64(1), np.uint64(0), place, np.ones(1, np.float32))
+    assert (int(now), float(gained)) == (1 << 63, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Steps that prolong paths, and all that scores them; nodes come first in `names`, then relations."""
+
+    names: NDArray[np.float16]
+    facts: NDArray[np.float16]
+    queries: NDArray[np.float32]
+    words: list[set[int]]
+    places: list[list[int]]
+    weight: NDArray[np.float32]
+    steps: NDArray[np.int32]
+    end: NDArray[np.int32]
+    owner: NDArray[np.int32]
+    cost: NDArray[np.float32]
+    sums: NDArray[np.float32]
+    covered: NDArray[np.uint64]
+    matched: NDArray[np.float32]
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.names) - N_RELATIONS
+
+    @property
+    def asked(self) -> float:
+        return sum(float(weight) * len(own) for weight, own in zip(self.weight, self.places, strict=True))
+
+
+def scored(
+    seed: int, *, n_steps: int = 12, has_facts: bool = False, places: list[list[int]] | None = None
+) -> Scored:
+    rng = np.random.default_rng(seed)
+    n_nodes, n_triples, n_paths = 6, 9, 3
+    places = [[0, 1], [2], [3]] if places is None else places
+    steps = np.stack([rng.integers(0, n, n_steps) for n in (n_triples, N_RELATIONS, n_nodes)], axis=1)
+    return Scored(
+        names=unit_halves(rng, n_nodes + N_RELATIONS),
+        facts=unit_halves(rng, n_triples if has_facts else 0),
+        queries=np.stack([unit_query(rng), unit_query(rng)]),
+        words=[
+            {word for word in range(min(len(places), 64)) if rng.random() < 0.5} for _ in range(N_RELATIONS)
+        ],
+        places=places,
+        weight=rng.uniform(0.5, 3, len(places)).astype(np.float32),
+        steps=steps.astype(np.int32),
+        end=rng.integers(0, n_nodes, n_paths).astype(np.int32),
+        owner=np.sort(rng.integers(0, n_paths, n_steps)).astype(np.int32),
+        cost=rng.uniform(0, 0.5, n_steps).astype(np.float32),
+        sums=rng.normal(size=(2, n_paths, WIDTH)).astype(np.float32),
+        covered=np.array([0, 1, 4], np.uint64),
+        matched=rng.uniform(0, 2, n_paths).astype(np.float32),
+    )
+
+
+def said(given: Scored) -> NDArray[np.float32]:
+    """What all words of each relation count; each has one word more that is not asked for."""
+    return np.array(
+        [1 + sum(float(given.weight[word]) for word in words) for words in given.words], np.float32
+    )
+
+
+def prolonged(given: Scored, max_scored: int = 99, beam: int = 99) -> tuple[Any, ...]:
+    return longer_paths(
+        given.names.view(np.uint16),
+        given.facts.view(np.uint16),
+        np.arange(given.n_nodes, dtype=np.int32),
+        np.arange(given.n_nodes, given.n_nodes + N_RELATIONS, dtype=np.int32),
+        given.queries[0],
+        given.queries[1],
+        np.array([bits(words) for words in given.words], np.uint64),
+        said(given),
+        np.array([bits(own) for own in given.places], np.uint64),
+        given.weight,
+        np.float32(given.asked),
+        np.float32(GAIN),
+        given.steps,
+        given.end,
+        given.owner,
+        given.cost,
+        given.sums[0],
+        given.sums[1],
+        given.covered,
+        given.matched,
+        given.matched,
+        max_scored,
+        beam,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Longer:
+    """A path with a step, from the definition."""
+
+    score: float
+    rough: float
+    fact: NDArray[np.float64]
+    relation: NDArray[np.float64]
+    covered: int
+    matched: float
+    said: float
 
 
 def cosine(total: NDArray[np.float64], query: NDArray[np.float32]) -> float:
-    return float(total @ query / max(float(np.linalg.norm(total)), 1e-12))
+    return float(total @ query / np.linalg.norm(total))
 
 
-def oracle(
-    graph: Graph, queries: NDArray[np.float32], starts: list[int], n_entities: int, beam: int, hops: int
-) -> list[Chain]:
-    """All chains of a beam search, the best `beam` of each length."""
-    chains: list[Chain] = [((node,), (), 0.0) for node in starts]
-    found: list[Chain] = []
-    for hop in range(hops):
-        longer = []
-        for forward in (True, False):
-            for nodes, passed, _ in chains:
-                for triple, (head, _, tail) in enumerate(graph.triples):
-                    here, there = (head, tail) if forward else (tail, head)
-                    if here == nodes[-1] and there not in nodes:
-                        longer.append(((*nodes, there), (*passed, triple), 0.0))
-        scored = []
-        for nodes, passed, _ in longer:
-            facts = np.sum([graph.fact(triple) for triple in passed], axis=0)
-            relations = np.sum([graph.relation(triple) for triple in passed], axis=0)
-            cost = sum(HUB * math.log(1 + graph.degree(node)) for node in nodes[1:-1])
-            cost += sum(VALUE for node in nodes[1:-1] if node >= n_entities)
-            score = cosine(facts, queries[0]) + cosine(relations, queries[1]) - cost + STEP * hop
-            scored.append((nodes, passed, score))
-        chains = sorted(scored, key=lambda chain: -chain[2])[:beam]
-        found += chains
-    return found
+def longer(given: Scored, step: int) -> Longer:
+    triple, relation, other = given.steps[step].tolist()
+    path, names = int(given.owner[step]), given.names.astype(np.float64)
+    named = names[given.n_nodes + relation]
+    parts = names[given.end[path]] + named + names[other]
+    vector = given.facts[triple].astype(np.float64) if len(given.facts) else parts / np.linalg.norm(parts)
+    loose = vector if len(given.facts) else parts / 3
+    now = int(given.covered[path])
+    matched = float(given.matched[path])
+    for word, own in enumerate(given.places):
+        free = [place for place in own if not now >> place & 1]
+        if word in given.words[relation] and free:
+            now |= 1 << free[0]
+            matched += float(given.weight[word])
+    all_said = float(given.matched[path]) + float(said(given)[relation])
+    base = GAIN * 2 * matched / max(given.asked + all_said, 1e-12) - float(given.cost[step])
+    question, residual = given.queries
+    fact, named_sum = given.sums[0, path] + vector, given.sums[1, path] + named
+    rough = base + float(loose @ question + named @ residual + given.sums[0, path] @ question)
+    score = base + cosine(fact, question) + cosine(named_sum, residual)
+    return Longer(score, rough, fact, named_sum, now, matched, all_said)
 
 
-def search(
-    graph: Graph,
-    queries: NDArray[np.float32],
-    starts: list[int],
-    n_entities: int,
-    beam: int,
-    hops: int,
-    row_limit: int = 99,
-    max_scored: int = 999,
-) -> list[Chain]:
-    columns = np.array(graph.triples, np.int32).reshape(-1, 3)
-    head, relation, tail = (np.ascontiguousarray(column) for column in columns.T)
-    forth = csr_from_edges(head, tail, relation, graph.n_nodes)
-    back = csr_from_edges(tail, head, relation, graph.n_nodes)
-    nodes, triples, scores = beam_paths(
-        forth[0],
-        forth[1],
-        forth[2],
-        back[0],
-        back[1],
-        back[2],
-        back[3],
-        graph.names.view(np.uint16),
-        graph.facts.view(np.uint16),
-        np.arange(graph.n_nodes, dtype=np.int32),
-        np.arange(graph.n_nodes, graph.n_nodes + 3, dtype=np.int32),
-        queries[0],
-        queries[1],
-        np.array(starts, np.int32),
-        n_entities,
-        beam,
-        hops,
-        row_limit,
-        max_scored,
-        np.float32(HUB),
-        np.float32(VALUE),
-        np.float32(STEP),
+@settings(deadline=None)
+@given(st.integers(0, 999), st.integers(0, 12), st.booleans(), st.integers(1, 15), st.integers(1, 15))
+def test_longer_paths(seed: int, n_steps: int, has_facts: bool, max_scored: int, beam: int) -> None:
+    given = scored(seed, n_steps=n_steps, has_facts=has_facts)
+    chosen, scores, facts, relations, covered, matched, all_said = prolonged(given, max_scored, beam)
+    wanted = [longer(given, step) for step in range(n_steps)]
+    likely = sorted(range(n_steps), key=lambda step: -wanted[step].rough)[:max_scored]
+    best = sorted(likely, key=lambda step: -wanted[step].score)[:beam]
+    assert scores.tolist() == pytest.approx([wanted[step].score for step in best], abs=1e-4)
+    assert set(chosen.tolist()) == set(best)
+    for slot, step in enumerate(chosen.tolist()):
+        assert scores[slot] == pytest.approx(wanted[step].score, abs=1e-4)
+        np.testing.assert_allclose(facts[slot], wanted[step].fact, atol=1e-4)
+        np.testing.assert_allclose(relations[slot], wanted[step].relation, atol=1e-4)
+        assert int(covered[slot]) == wanted[step].covered
+        assert matched[slot] == pytest.approx(wanted[step].matched, abs=1e-4)
+        assert all_said[slot] == pytest.approx(wanted[step].said, abs=1e-4)
+
+
+@pytest.mark.parametrize("max_scored", [3, 99])
+def test_of_equal_steps_the_first_are_kept(max_scored: int) -> None:
+    given = scored(1, n_steps=8)
+    same = replace(
+        given,
+        steps=np.repeat(given.steps[:1], 8, axis=0),
+        owner=np.zeros(8, np.int32),
+        cost=np.zeros(8, np.float32),
     )
-    return [
-        (tuple(node for node in passed if node >= 0), tuple(triple for triple in row if triple >= 0), score)
-        for passed, row, score in zip(nodes.tolist(), triples.tolist(), scores.tolist(), strict=True)
-    ]
+    assert prolonged(same, max_scored, 3)[0].tolist() == [0, 1, 2]
 
 
-def two_queries(seed: int) -> NDArray[np.float32]:
-    rows = np.random.default_rng(seed).normal(size=(2, WIDTH))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+@pytest.mark.parametrize("has_facts", [False, True])
+def test_sums_of_nothing_score_zero(has_facts: bool) -> None:
+    given = scored(2, n_steps=1, has_facts=has_facts, places=[])
+    zero = np.zeros_like
+    names, facts = zero(given.names), zero(given.facts)
+    empty = replace(given, names=names, facts=facts, sums=zero(given.sums), cost=zero(given.cost))
+    assert prolonged(replace(empty, matched=zero(given.matched)))[1].tolist() == [0.0]
 
 
-@settings(max_examples=150, deadline=None)
-@given(graphs(), st.data(), st.sampled_from([1, 2, 3, 50]), st.integers(1, 4), st.integers(0, 9))
-def test_the_beam_keeps_what_a_plain_beam_keeps(
-    graph: Graph, data: st.DataObject, beam: int, hops: int, seed: int
-) -> None:
-    starts = data.draw(st.lists(st.integers(0, graph.n_nodes - 1), unique=True, max_size=3))
-    n_entities = data.draw(st.integers(0, graph.n_nodes))
-    queries = two_queries(seed)
-    found = search(graph, queries, starts, n_entities, beam, hops)
-    wanted = oracle(graph, queries, starts, n_entities, beam, hops)
-    assert [score for _, _, score in found] == pytest.approx([score for *_, score in wanted], abs=1e-4)
-    if beam >= 50:
-        assert {chain[:2] for chain in found} == {chain[:2] for chain in wanted}
-    for nodes, triples, _ in found:
-        assert len(set(nodes)) == len(nodes) == len(triples) + 1
-        for here, there, triple in zip(nodes, nodes[1:], triples, strict=False):
-            assert {here, there} == {graph.triples[triple][0], graph.triples[triple][2]}
+def test_all_64_words() -> None:
+    given = scored(3, places=[[place] for place in range(64)])
+    scores = prolonged(given)[1]
+    assert scores.tolist() == pytest.approx(
+        sorted((longer(given, step).score for step in range(12)), reverse=True), abs=1e-4
+    )
 
 
-def star(n: int) -> Graph:
-    rng = np.random.default_rng(3)
-    vectors = rng.normal(size=(n + 4, WIDTH))
-    halves = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-    return Graph(n + 1, [(0, node % 3, node) for node in range(1, n + 1)], halves, halves[:0])
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (0, 9, "outside the graph"),
+        (0, -1, "outside the graph"),
+        (1, N_RELATIONS, "outside the graph"),
+        (1, -1, "outside the graph"),
+        (2, 6, "outside the graph"),
+        (2, -1, "outside the graph"),
+    ],
+)
+def test_a_step_outside_the_graph_is_refused(column: int, value: int, message: str) -> None:
+    given = scored(4, has_facts=True)
+    steps = given.steps.copy()
+    steps[7, column] = value
+    with pytest.raises(ValueError, match=message):
+        prolonged(replace(given, steps=steps))
 
 
-def test_a_long_row_is_sampled_evenly() -> None:
-    found = search(star(40), two_queries(0), [0], 41, 50, 1, row_limit=4)
-    assert sorted(nodes[1] for nodes, _, _ in found) == [1, 11, 21, 31]
-
-
-def test_of_many_steps_the_likely_ones_are_scored_in_full() -> None:
-    graph, queries = star(40), two_queries(1)
-    found = search(graph, queries, [0], 41, 50, 1, max_scored=5)
-
-    def rough(node: int) -> float:
-        relation = graph.names[graph.n_nodes + node % 3].astype(np.float64)
-        parts = graph.names[0].astype(np.float64) + graph.names[node] + relation
-        return float(parts @ queries[0] / 3 + relation @ queries[1])
-
-    assert {nodes[1] for nodes, _, _ in found} == set(sorted(range(1, 41), key=rough)[-5:])
-
-
-@pytest.mark.parametrize("change", [{"beam": 0}, {"hops": 0}, {"row_limit": 0}, {"max_scored": 0}])
-def test_limits_below_one_are_refused(change: dict[str, int]) -> None:
-    limits = {"beam": 2, "hops": 2, "row_limit": 2, "max_scored": 2} | change
-    with pytest.raises(ValueError, match="1 or more"):
-        search(star(3), two_queries(0), [0], 4, **limits)
-
-
-@pytest.mark.parametrize("start", [-1, 4])
-def test_starts_outside_the_graph_are_refused(start: int) -> None:
-    with pytest.raises(ValueError, match="outside the graph"):
-        search(star(3), two_queries(0), [start], 4, 2, 2)
+def test_paths_outside_the_graph_limits_below_one_and_too_many_words_are_refused() -> None:
+    given = scored(5)
+    with pytest.raises(ValueError, match="prolongs no path"):
+        prolonged(replace(given, owner=given.owner + np.int32(3)))
+    with pytest.raises(ValueError, match="end of a path"):
+        prolonged(replace(given, end=given.end - np.int32(6)))
+    with pytest.raises(ValueError, match="at most 64"):
+        prolonged(scored(5, places=[[place % 64] for place in range(65)]))
+    for limits in ({"max_scored": 0}, {"beam": 0}):
+        with pytest.raises(ValueError, match="1 or more"):
+            prolonged(given, **limits)

@@ -241,7 +241,7 @@ def test_what_cannot_be_built(
 
 
 def test_bad_questions(sample_kb: KnowledgeBase) -> None:
-    with pytest.raises(ConfigError, match="'maybe' arrived; choose open or reject"):
+    with pytest.raises(ConfigError, match="'maybe' arrived; choose open, reject"):
         sample_kb.ask(QUESTION, mode="maybe")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="empty"):
         sample_kb.ask(" ")

@@ -48,6 +48,9 @@ OBJECTS = st.dictionaries(st.text(min_size=1, max_size=8), JSON, min_size=1, max
         # Nearly JSON
         ("{'name': 'Ada', 'alive': False, 'city': None}", {"name": "Ada", "alive": False, "city": None}),
         ("{'name': 'it\\'s'}", {"name": "it's"}),
+        ("Sure: {'t': [('a', 'b'), ('c',)], 'n': None}.", {"t": [["a", "b"], ["c"]], "n": None}),
+        ("{'path': 'C:\\dir', 'n': 1}", {"path": "C:\\dir", "n": 1}),
+        ("{'a': 1, 'a': {1, 2}}", {"a": [1, 2]}),
         ('{name: "Ada"}', ADA),
         ('{"name": "Ada",}', ADA),
         ('{"name": "Ada" // who else\n, /* or */ "born": 1815,}', {"name": "Ada", "born": 1815}),

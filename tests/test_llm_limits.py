@@ -142,8 +142,13 @@ def test_first_come_first_served() -> None:
     limits.hold(3600.0)
     served: list[int] = []
     threads = []
+
+    def go(n: int) -> None:
+        limits.acquire(1)
+        served.append(n)
+
     for n in range(5):
-        thread = threading.Thread(target=lambda n=n: (limits.acquire(1), served.append(n)))
+        thread = threading.Thread(target=go, args=(n,))
         thread.start()
         threads.append(thread)
         while len(limits._queue) <= n:

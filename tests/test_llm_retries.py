@@ -29,8 +29,8 @@ def model_at(served: Endpoint, clock: PatientClock, **fields: Any) -> OpenAIMode
     return OpenAIModel(settings, limits=RateLimits(clock=clock))
 
 
-def refusal(status: int = 429, **headers: str) -> Reply:
-    return Reply('{"error": {"message": "busy"}}', status, headers=headers)
+def refusal(status: int = 429, headers: dict[str, str] | None = None) -> Reply:
+    return Reply('{"error": {"message": "busy"}}', status, headers=headers or {})
 
 
 def waited(*replies: Reply, **fields: Any) -> float:
@@ -59,8 +59,8 @@ def test_pauses_grow_and_are_random() -> None:
     ],
 )
 def test_retry_after_is_honoured(headers: dict[str, str], seconds: float) -> None:
-    assert seconds <= waited(refusal(**headers)) <= 1.1 * seconds + 1e-6
-    assert seconds <= waited(refusal(503, **headers)) <= 1.1 * seconds + 1e-6
+    assert seconds <= waited(refusal(headers=headers)) <= 1.1 * seconds + 1e-6
+    assert seconds <= waited(refusal(503, headers)) <= 1.1 * seconds + 1e-6
 
 
 @pytest.mark.parametrize(
@@ -79,17 +79,17 @@ def test_a_pause_that_is_asked_for_in_words(said: str, seconds: float) -> None:
 
 def test_retry_after_as_a_date() -> None:
     then = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    assert 20.0 < waited(refusal(**{"retry-after": then})) <= 99.0
+    assert 20.0 < waited(refusal(headers={"retry-after": then})) <= 99.0
 
 
 @pytest.mark.parametrize("value", ["soon", "-3", "nan", "1e9", ""])
 def test_nonsense_for_retry_after_is_none(value: str) -> None:
-    assert 0.5 <= waited(refusal(**{"retry-after": value})) <= 1.0
+    assert 0.5 <= waited(refusal(headers={"retry-after": value})) <= 1.0
 
 
 def test_whoever_asks_for_an_hour_is_not_waited_for() -> None:
     clock = PatientClock()
-    reply = refusal(**{"retry-after": "3600"})
+    reply = refusal(headers={"retry-after": "3600"})
     with endpoint(reply) as served, pytest.raises(LLMError, match="try again in 3600 s"):
         model_at(served, clock).complete(MESSAGES, max_tokens=9)
     assert len(served.requests) == 1
@@ -119,7 +119,7 @@ def test_a_storm_holds_everyone_who_shares_the_limits() -> None:
     limits = RateLimits(clock=clock)
 
     def answer(n_asked: int, request: dict[str, Any]) -> Reply:
-        return refusal(**{"retry-after": "20"}) if clock.now() < START + 20.0 else chat("ok")
+        return refusal(headers={"retry-after": "20"}) if clock.now() < START + 20.0 else chat("ok")
 
     with answering(answer) as served:
         settings = LLMSettings(base_url=served.base_url, model="small-1")
@@ -149,7 +149,7 @@ def test_a_lost_connection_is_tried_again() -> None:
 
 def test_cancelling_ends_the_pause() -> None:
     limits = RateLimits()
-    with endpoint(refusal(**{"retry-after": "100"})) as served:
+    with endpoint(refusal(headers={"retry-after": "100"})) as served:
         model = OpenAIModel(LLMSettings(base_url=served.base_url, model="m"), limits=limits)
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(model.complete, MESSAGES, max_tokens=9)
@@ -158,3 +158,19 @@ def test_cancelling_ends_the_pause() -> None:
             limits.cancel()
             with pytest.raises(LLMError, match="cancelled"):
                 asked.result(30)
+
+
+def test_many_threads_ask_one_model() -> None:
+    def answer(n_asked: int, request: dict[str, Any]) -> Reply:
+        if "max_tokens" in request:
+            return failure(400, "use max_completion_tokens")
+        return failure(503) if n_asked % 5 == 0 else chat(request["messages"][0]["content"])
+
+    with answering(answer) as served:
+        settings = LLMSettings(base_url=served.base_url, model="m", max_retries=9)
+        model = OpenAIModel(settings, limits=RateLimits(clock=PatientClock()))
+        with ThreadPoolExecutor(8) as pool:
+            asked = [[Message("user", f"question {n}")] for n in range(60)]
+            texts = list(pool.map(lambda messages: model.complete(messages, max_tokens=9).text, asked))
+    assert texts == [f"question {n}" for n in range(60)]
+    assert sum("max_tokens" in request for request in served.requests) <= 8

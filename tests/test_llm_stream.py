@@ -11,6 +11,7 @@ from tests.chat_endpoint import Reply, chat, endpoint, failure, streamed
 from tests.clocks import PatientClock
 from ytrag_core.config import LLMSettings
 from ytrag_core.errors import LLMError, ReplyError
+from ytrag_core.llm import openai_model
 from ytrag_core.llm.chat import Completion, Message
 from ytrag_core.llm.limits import RateLimits
 from ytrag_core.llm.openai_model import OpenAIModel
@@ -92,9 +93,9 @@ def test_characters_and_events_cut_anywhere_come_whole() -> None:
 
 def test_silence_in_the_middle_of_a_stream_ends_it() -> None:
     with endpoint(streamed("The fog", stalled=True)) as served:
-        stream = model_at(served.base_url, timeout=0.2).stream(MESSAGES, max_tokens=64)
+        stream = model_at(served.base_url, timeout=1.0).stream(MESSAGES, max_tokens=64)
         assert next(stream) == "The fog"
-        with pytest.raises(LLMError, match=r"silent for 0\.2 s in the middle of its reply"):
+        with pytest.raises(LLMError, match=r"silent for 1 s in the middle of its reply"):
             next(stream)
         assert len(served.requests) == 1
 
@@ -115,7 +116,7 @@ def test_a_stream_that_just_stops_is_no_reply() -> None:
 
 def test_silence_before_the_first_piece_is_tried_again() -> None:
     with endpoint(streamed(None, stalled=True), failure(503), streamed("at last")) as served:
-        pieces, _ = read(model_at(served.base_url, timeout=0.3).stream(MESSAGES, max_tokens=64))
+        pieces, _ = read(model_at(served.base_url, timeout=1.0).stream(MESSAGES, max_tokens=64))
     assert pieces == ["at last"]
     assert len(served.requests) == 3
 
@@ -146,3 +147,45 @@ def test_usage_that_an_endpoint_will_not_stream_is_not_asked_for_again() -> None
 def test_events_for_who_did_not_ask_for_them_are_read_too() -> None:
     with endpoint(streamed("a", "b")) as served:
         assert model_at(served.base_url).complete(MESSAGES, max_tokens=64).text == "ab"
+
+
+def test_a_stream_without_end_is_cut() -> None:
+    body = "".join(piece.decode() for piece in streamed(*["again and " * 50] * 60, usage=None).pieces)
+    with endpoint(Reply(body, content_type="text/event-stream")) as served:
+        pieces, whole = read(model_at(served.base_url).stream(MESSAGES, max_tokens=64))
+    assert whole.finish_reason == "length"
+    assert 10_000 < len(whole.text) < 15_000
+    assert "".join(pieces) == whole.text
+
+
+def test_a_reply_that_trickles_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_model, "_PATIENCE", 0.1)
+    piece = streamed("a").pieces[0]
+    slow = Reply("", content_type="text/event-stream", pieces=(piece,) * 500, pause=0.05)
+    with endpoint(slow) as served, pytest.raises(LLMError, match=r"took more than 0\.5 s for one reply"):
+        read(model_at(served.base_url, timeout=5.0).stream(MESSAGES, max_tokens=64))
+
+
+def test_events_that_say_nothing_are_passed_over() -> None:
+    sound = streamed("a").pieces
+    idle = (b'data: {"type": "ping"}\n\n', b'data: {"choices": null, "usage": null}\n\n', b"event: x\n\n")
+    with endpoint(Reply("", content_type="text/event-stream", pieces=(*idle, *sound))) as served:
+        assert read(model_at(served.base_url).stream(MESSAGES, max_tokens=64))[1].text == "a"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_error_with_a_passing_status_inside_is_tried_again(stream: bool) -> None:
+    body = '{"error": {"message": "overloaded", "code": 529}}'
+    busy = Reply("", content_type="text/event-stream", pieces=(f"data: {body}\n\n".encode(),))
+    with endpoint(busy if stream else Reply(body), streamed("ok") if stream else chat("ok")) as served:
+        model = model_at(served.base_url)
+        if stream:
+            assert read(model.stream(MESSAGES, max_tokens=64))[0] == ["ok"]
+        else:
+            assert model.complete(MESSAGES, max_tokens=64).text == "ok"
+
+
+def test_a_refusal_in_words_is_a_reply() -> None:
+    body = {"choices": [{"message": {"content": None, "refusal": "I cannot."}, "finish_reason": "stop"}]}
+    with endpoint(chat("", **body)) as served:
+        assert model_at(served.base_url).complete(MESSAGES, max_tokens=64).text == "I cannot."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,11 +18,13 @@ from ytrag_core.errors import LLMError, ReplyError
 from ytrag_core.llm.chat import Completion, Message
 from ytrag_core.llm.fitting import fit
 from ytrag_core.llm.openai_model import OpenAIModel
+from ytrag_core.llm.stages import StageModels
 from ytrag_core.llm.structured import ask_for, read_reply, response_schema
 from ytrag_core.llm.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 
 class Colour(Enum):
@@ -157,6 +160,14 @@ def test_other_types(value: Any, wanted: Any, fitted: Any) -> None:
     assert fit(value, wanted) == fitted
 
 
+def test_a_list_under_a_foreign_name_is_not_taken_for_another() -> None:
+    class Hints(BaseModel):
+        cited: list[int] = Field(default_factory=list)
+
+    assert fit({"years": [1815]}, Hints) == {"years": [1815]}
+    assert fit([1, 2], Hints) == {"cited": [1, 2]}
+
+
 def test_fields_go_by_their_aliases() -> None:
     class Named(BaseModel):
         chunk_ids: list[str] = Field(validation_alias=AliasChoices("chunkIds", "sources"))
@@ -179,9 +190,9 @@ def test_fields_go_by_their_aliases() -> None:
         max_leaves=12,
     )
 )
-def test_fitting_never_fails_and_leaves_what_fits(value: Any) -> None:
-    fitted = fit(value, Extraction)
-    assert fit(fitted, Extraction) == fitted
+def test_fitting_never_fails(value: Any) -> None:
+    json.dumps(fit(value, Extraction))
+    json.dumps(fit(value, Step))
 
 
 @given(st.lists(st.builds(Entity, name=st.text(), kind=st.sampled_from(["person", "place"]))))
@@ -303,12 +314,26 @@ def test_records_of_a_reply_that_stays_wrong_are_salvaged() -> None:
     assert any("entities.1.name" in complaint for complaint in found.complaints)
 
 
-def test_a_cut_reply_says_so() -> None:
-    cut = said('{"entities": [{"name": "Ada"}, {"name": "Bo', "length")
-    found = ask_for(Scripted([cut]), USER, Extraction, max_tokens=50)
+def test_a_cut_reply_is_asked_for_again_and_the_fuller_one_is_taken() -> None:
+    cut = said('{"entities": [{"name": "Ada"}, {"name": "Eve"}, {"name": "Bo', "length")
+    whole = said('{"entities": [{"name": "Ada"}]}')
+    found = ask_for(Scripted([cut, whole]), USER, Extraction, max_tokens=50)
     assert found.value == Extraction(entities=[Entity(name="Ada")])
-    assert found.cut
-    assert found.complaints == ("the reply was cut at 50 tokens",)
+    assert (found.cut, found.complaints) == (False, ("the reply was cut at 50 tokens",))
+    shorter = said('{"entities": [{"name": "Ada"}, {"name": "E', "length")
+    for second in (shorter, said("Sorry."), LLMError("gone")):
+        found = ask_for(Scripted([cut, second]), USER, Extraction, max_tokens=50)
+        assert found.value == Extraction(entities=[Entity(name="Ada"), Entity(name="Eve")])
+        assert (found.cut, found.raw) == (True, cut.text)
+    found = ask_for(Scripted([cut]), USER, Extraction, max_tokens=50, repair=False)
+    assert (found.cut, found.usage.llm_calls) == (True, 1)
+
+
+def test_the_repair_prompt_may_be_the_users(tmp_path: Path) -> None:
+    (tmp_path / "repair.en.txt").write_text("Again! {error} {form}", encoding="utf-8")
+    llm = Scripted([said("no"), GOOD])
+    ask_for(StageModels(llm, prompts=tmp_path).model("reason"), USER, Step, max_tokens=50)
+    assert llm.asked[1][2].content.startswith("Again! - the language model was to reply in JSON")
 
 
 def test_an_empty_reply_is_asked_again_and_paid_for() -> None:

@@ -12,6 +12,10 @@ from ytrag_core.errors import QueryError
 from ytrag_core.retrieval.type_filter import TypeFilter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from ytrag_core.knowledge_base import KnowledgeBase
 
 ENGLISH = "In which city was the designer of the Thirteen Lamps Bridge born?"
@@ -50,7 +54,8 @@ def test_names_facts_paths_and_seeds_are_those_of_the_evidence(
             assert chunk.paths
         if "triple" in chunk.routes and chunk.routes["triple"].rank:
             assert chunk.triples
-        assert bool(chunk.names) == ("entity" in chunk.routes)
+        named = "entity" in chunk.routes and chunk.routes["entity"].rank is not None
+        assert bool(chunk.names) == named
     assert sum(name.weight for name in told.names) == pytest.approx(1.0, abs=1e-4)
     masses = [seed.mass for seed in told.seeds]
     assert masses == sorted(masses, reverse=True)
@@ -83,10 +88,10 @@ def test_filters_and_rerankers_are_explained(sample_kb: KnowledgeBase) -> None:
     assert none.notes
 
     class Backwards:
-        def score(self, question: str, passages: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+        def score(self, question: str, passages: Sequence[str]) -> NDArray[np.float32]:
             return np.arange(len(passages), dtype=np.float32)
 
-    read = sample_kb.explain(ENGLISH, top_k=3, reranker=Backwards())  # type: ignore[arg-type]
+    read = sample_kb.explain(ENGLISH, top_k=3, reranker=Backwards())
     assert all(chunk.routes["rerank"].rank for chunk in read.chunks)
 
 

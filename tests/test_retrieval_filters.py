@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from tests.bases import live_folder, table_rows, write_openie
+from tests.bases import live_folder, table_rows, write_edges, write_openie
 from tests.tiny_bases import tiny_encoder
 from ytrag_core.config import ROUTES, BuildSettings
 from ytrag_core.errors import QueryError
 from ytrag_core.knowledge_base import KnowledgeBase
+from ytrag_core.retrieval.layout import METADATA, SENTENCES
 from ytrag_core.retrieval.pagerank import walk_from
 from ytrag_core.retrieval.triples import QueryVectors
 from ytrag_core.retrieval.type_filter import TypeFilter
+from ytrag_core.retrieval.view import SnapshotView
 from ytrag_core.storage.arrays import map_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.retriever import Retriever
@@ -389,6 +394,15 @@ def test_an_unknown_field_is_an_error_that_names_the_others(kb: KnowledgeBase) -
         kb.retrieve(QUESTION, types="person")  # type: ignore[arg-type]
 
 
+def test_options_that_there_are_not_are_refused(kb: KnowledgeBase) -> None:
+    options: dict[str, Any] = {"were": "lang=zh"}
+    with pytest.raises(QueryError, match="no option 'were'; choose from types, where, reranker"):
+        kb.retrieve(QUESTION, **options)
+    options = {"reranker": "model/"}
+    with pytest.raises(QueryError, match="the reranker is of type str"):
+        kb.retrieve_many([QUESTION], **options)
+
+
 def test_masks_are_made_once(kb: KnowledgeBase) -> None:
     filters = retriever_of(kb)._filters
     types = TypeFilter(relations=("met",))
@@ -405,3 +419,33 @@ def test_many_questions_share_a_filter(kb: KnowledgeBase) -> None:
         single = kb.retrieve(question, where="lang=zh", top_k=7)
         assert [chunk.id for chunk in evidence.chunks] == [chunk.id for chunk in single.chunks]
         assert all(chunk.text.startswith("周岚") for chunk in evidence.chunks)
+
+
+def test_snapshots_of_earlier_versions_are_parsed_when_asked(kb: KnowledgeBase) -> None:
+    snapshot = kb.view.snapshot
+    files = {
+        name: entry for name, entry in snapshot.manifest.files.items() if name not in (METADATA, SENTENCES)
+    }
+    assert len(files) == len(snapshot.manifest.files) - 2
+    older = replace(snapshot, manifest=snapshot.manifest.model_copy(update={"files": files}))
+    opened = KnowledgeBase(kb.path, SnapshotView(older), kb.encoder)
+    for where in WHERE:
+        found, plain = (base.retrieve(QUESTION, where=where) for base in (opened, kb))
+        assert replace(found, timings_ms={}) == replace(plain, timings_ms={})
+
+
+def test_a_graph_without_passages_has_types_but_no_fields(tmp_path: Path) -> None:
+    encoder = tiny_encoder(tmp_path)
+    nodes = pa.table({"id": [0, 1, 2], "name": ["a b", "c d", "e f"], "type": ["town", "river", "town"]})
+    edges = pa.table({"src": [0, 1, 2], "relation": ["on", "through", "near"], "dst": [1, 2, 0]})
+    source = write_edges(tmp_path / "in", nodes, edges)
+    KnowledgeBase.build(tmp_path / "kb", [source], format="edges", encoder=encoder)
+    graph = KnowledgeBase.open(tmp_path / "kb", encoder=encoder)
+    found = graph.retrieve("Where is a b?", types=TypeFilter(relations=("on",), hard=True))
+    assert [hit.relation for hit in found.triples] == ["on"]
+    assert {hit.relation for path in found.paths for hit in path.triples} == {"on"}
+    found = graph.retrieve("Where is a b?", types=TypeFilter(entity_types=("River",), hard=True))
+    assert {hit.relation for hit in found.triples} == {"on", "through"}
+    with pytest.raises(QueryError, match="has no passages"):
+        graph.retrieve("Where is a b?", where="id=3")
+    assert graph.explain("Where is a b?").chunks == ()

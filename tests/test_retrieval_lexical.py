@@ -107,6 +107,55 @@ def test_a_saved_index_scores_alike(tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded.scores(question), index.scores(question))
 
 
+@pytest.mark.parametrize("word", ["fog", "lamps", "bridge", "学堂", "zeppelin"])
+def test_the_texts_that_hold_a_word_and_how_rare_it_is(word: str, tmp_path: Path) -> None:
+    index = LexicalIndex.build(TEXTS)
+    index.save(tmp_path / "bm25")
+    holding = [position for position, text in enumerate(TEXTS) if word in lexical_tokens(text)]
+    rarity = math.log(1 + (len(TEXTS) - len(holding) + 0.5) / (len(holding) + 0.5))
+    for opened in (index, LexicalIndex.load(tmp_path / "bm25", len(TEXTS))):
+        holders = opened.holders(word)
+        assert holders.dtype == np.int32
+        assert sorted(holders.tolist()) == holding
+        assert opened.rarity(word) == pytest.approx(rarity)
+
+
+def test_the_words_of_a_text_weigh_what_they_are_rare_each_once() -> None:
+    index = LexicalIndex.build(TEXTS)
+    weights = index.term_weights()
+    assert weights.dtype == np.float32
+    wanted = [sum(map(index.rarity, sorted(set(lexical_tokens(text))))) for text in TEXTS]
+    np.testing.assert_allclose(weights, wanted, rtol=1e-5)
+
+
+def test_without_terms_nothing_is_held() -> None:
+    index = LexicalIndex.build(["", "the"])
+    assert index.holders("fog").tolist() == []
+    assert index.term_weights().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Which FOG lies on the fog of zeppelins?", ["fog", "fog"]),
+        ("隶属于是什么", ["隶属", "隶属于", "属于"]),
+        ("谁隶属于的隶属于？", ["隶属", "隶属于", "属于"] * 2),
+        ("the fog隶属", ["fog", "隶属"]),
+        ("隶", []),
+        ("", []),
+    ],
+)
+def test_known_words_of_a_text(text: str, words: list[str]) -> None:
+    index = LexicalIndex.build(["fog of the sea", "隶属于"])
+    assert index.known_words(text) == words
+
+
+def test_unknown_words_of_a_text() -> None:
+    index = LexicalIndex.build(["fog of the sea", "隶属于"])
+    assert index.unknown_words("The lamp in the fog, a lamp of 学堂") == ["lamp", "lamp"]
+    assert LexicalIndex.build([]).unknown_words("the fog") == ["fog"]
+
+
 def test_tokens() -> None:
     assert lexical_tokens("The Fog-Clock's 13 LAMPS, a b") == ["fog", "clock", "13", "lamps"]
     assert lexical_tokens("Ｆｏｇ") == ["fog"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,20 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
         (("a", "like", ("a",)), "choose from"),
         (("a", "=", ("a", "b")), "several for"),
         (("a", "in", ()), "0 values"),
-        (("a", "=", (None,)), "text or a number"),
+        (("a", "=", (None,)), "a number or a date"),
     ],
 )
 def test_conditions_that_mean_nothing_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(QueryError, match=message):
         Condition(*arguments)
+
+
+def test_dates_are_compared_as_dates() -> None:
+    day = Condition("date", ">=", (date(2020, 5, 17),))
+    assert day == Condition.parse("date>=2020-05-17")
+    moment = Condition("date", "<", (datetime(2021, 1, 1, 0, 31, tzinfo=UTC),))
+    columns = parse_metadata(json.dumps(row) for row in ROWS)
+    assert np.flatnonzero(columns["date"].rows_that_meet(moment, len(ROWS))).tolist() == [0, 1, 2, 4, 5]
 
 
 def test_filters_are_made_of_what_callers_give() -> None:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ytrag_core.retrieval.sentences import PassageSentences, best_sentences, stating_sentences
+from tests.oracle_sentences import PassageSentences, best_sentences, stating_sentences
+from ytrag_core.documents.sentences import split_sentences
+from ytrag_core.kernels.sentences import telling_sentences
+from ytrag_core.retrieval.sentences import (
+    SENTENCE_SPEC,
+    passage_of,
+    sentence_arrays,
+    sentences_that_tell,
+)
 
 if TYPE_CHECKING:
     from ytrag_core.knowledge_base import KnowledgeBase
@@ -39,6 +50,83 @@ CHINESE = "周岚是灯塔的设计者。灯塔由周岚建于1921年。她生�
 )
 def test_sentences_that_state_a_fact(text: str, triple: tuple[str, str, str], stated: list[int]) -> None:
     assert stating_sentences(PassageSentences(text), *triple) == stated
+    passage = passage_of(text)
+    ((*found,),), _ = sentences_that_tell([passage], 0, [triple], [(0, 0)], {})
+    assert found == [PassageSentences(text).spans[sentence] for sentence in stated]
+
+
+TEXTS = st.text("ab 。.!A1İß灯塔\n", max_size=24)
+WORDS = st.text("ab1灯塔 ß", max_size=3).map(str.strip)
+
+
+@given(
+    st.lists(TEXTS, max_size=4),
+    st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=4),
+    st.dictionaries(WORDS.filter(bool), st.integers(0, 3), max_size=4),
+    st.data(),
+)
+def test_the_kernel_finds_what_string_searches_find(
+    texts: list[str], triples: list[tuple[str, str, str]], words: dict[str, int], data: st.DataObject
+) -> None:
+    pairs = st.tuples(st.integers(0, max(len(triples) - 1, 0)), st.integers(0, max(len(texts) - 1, 0)))
+    stated = data.draw(st.lists(pairs, max_size=6)) if texts and triples else []
+    n_shown = data.draw(st.integers(0, len(texts)))
+    passages = [passage_of(text) for text in texts]
+    weights = {word: float(weight) for word, weight in words.items()}
+    stating, bearing = sentences_that_tell(passages, n_shown, triples, stated, weights)
+    oracles = [PassageSentences(text) for text in texts]
+    counted: list[list[int]] = [[] for _ in texts]
+    for (triple, place), spans in zip(stated, stating, strict=True):
+        wanted = stating_sentences(oracles[place], *triples[triple])
+        counted[place] += wanted
+        assert spans == [oracles[place].spans[sentence] for sentence in wanted]
+    for oracle, facts, spans in zip(oracles, counted, bearing, strict=False):
+        assert spans == [oracle.spans[sentence] for sentence in best_sentences(oracle, weights, facts)]
+    assert len(bearing) == n_shown
+
+
+def test_sentences_of_all_passages_side_by_side() -> None:
+    arrays = sentence_arrays([ENGLISH, "", CHINESE])
+    assert set(arrays) == set(SENTENCE_SPEC)
+    assert arrays["sentence_indptr"].tolist() == [0, 4, 4, 8]
+    spans = list(zip(arrays["sentence_start"].tolist(), arrays["sentence_end"].tolist(), strict=True))
+    assert spans == [*split_sentences(ENGLISH), *split_sentences(CHINESE)]
+    assert sentence_arrays([])["sentence_indptr"].tolist() == [0]
+
+
+def test_indices_out_of_range_are_refused() -> None:
+    text = np.array([97, 98], np.uint32)
+    arguments: dict[str, Any] = {
+        "text": np.array([97, 32], np.uint32),
+        "text_indptr": np.array([0, 2]),
+        "sentence_indptr": np.array([0, 1]),
+        "sentence_start": np.zeros(1, np.int32),
+        "needle": text,
+        "needle_indptr": np.array([0, 1, 2]),
+        "letters": np.zeros(128, bool),
+        "group_needles": np.array([0, 1], np.int32),
+        "group_indptr": np.array([0, 1, 2, 2, 2, 2]),
+        "stated_triple": np.zeros(1, np.int32),
+        "stated_passage": np.zeros(1, np.int32),
+        "words": np.zeros(1, np.int32),
+        "word_weight": np.ones(1),
+        "n_shown": 1,
+    }
+    stating, bearing = telling_sentences(*arguments.values())
+    assert (stating.tolist(), bearing.tolist()) == ([[0, -1]], [[0, -1]])
+    for name, wrong in (
+        ("text_indptr", np.array([0, 3])),
+        ("sentence_indptr", np.array([0, 2])),
+        ("needle_indptr", np.array([0, 1, 3])),
+        ("group_needles", np.array([0, 2], np.int32)),
+        ("group_indptr", np.array([0, 1, 2, 2, 2, 3])),
+        ("stated_triple", np.ones(1, np.int32)),
+        ("stated_passage", np.full(1, -1, np.int32)),
+        ("words", np.full(1, 2, np.int32)),
+        ("n_shown", 2),
+    ):
+        with pytest.raises(ValueError, match=r"range|behind|than there are"):
+            telling_sentences(*(arguments | {name: wrong}).values())
 
 
 def test_words_are_whole_in_an_alphabet_and_parts_in_chinese() -> None:

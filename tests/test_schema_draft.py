@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,13 +44,16 @@ class Scripted:
     def __init__(self, *replies: object) -> None:
         self.replies = [reply if isinstance(reply, str) else json.dumps(reply) for reply in replies]
         self.sent: list[str] = []
+        self._mutex = threading.Lock()
 
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
     ) -> Completion:
         assert schema is not None
-        self.sent.append("\n".join(message.content for message in messages))
-        return Completion(self.replies[min(len(self.sent), len(self.replies)) - 1], 100, 10)
+        with self._mutex:
+            self.sent.append("\n".join(message.content for message in messages))
+            row = min(len(self.sent), len(self.replies)) - 1
+        return Completion(self.replies[row], 100, 10)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -12,6 +12,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
@@ -34,11 +36,11 @@ def write_cross_encoder(
     _write_tokenizer(folder, vocabulary)
     nodes, initializers = [], []
 
-    def constant(name: str, array: np.ndarray) -> str:  # type: ignore[type-arg]
+    def constant(name: str, array: NDArray[Any]) -> str:
         initializers.append(numpy_helper.from_array(array, name))
         return name
 
-    def op(kind: str, *inputs: str, output: str, **attributes: object) -> str:
+    def op(kind: str, *inputs: str, output: str, **attributes: Any) -> str:
         nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
 

@@ -10,20 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ytrag_core.agent.model import Answer
+    from ytrag_core.embedding.cross_encoder import CrossEncoder
     from ytrag_core.errors import YtragError
     from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.pipeline.report import BuildReport
     from ytrag_core.retrieval.model import Evidence
+    from ytrag_core.retrieval.type_filter import TypeFilter
 
-__all__ = ["Answer", "BuildReport", "Evidence", "KnowledgeBase", "YtragError", "__version__"]
+__all__ = [
+    "Answer",
+    "BuildReport",
+    "CrossEncoder",
+    "Evidence",
+    "KnowledgeBase",
+    "TypeFilter",
+    "YtragError",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "ytrag_core.agent.model",
     "BuildReport": "ytrag_core.pipeline.report",
+    "CrossEncoder": "ytrag_core.embedding.cross_encoder",
     "Evidence": "ytrag_core.retrieval.model",
     "KnowledgeBase": "ytrag_core.knowledge_base",
+    "TypeFilter": "ytrag_core.retrieval.type_filter",
     "YtragError": "ytrag_core.errors",
 }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ytrag_core.cli_agent import ask, chat, trace_app
 from ytrag_core.cli_entities import entities_app
+from ytrag_core.cli_eval import eval_app
 from ytrag_core.cli_explain import explain
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
@@ -20,20 +22,16 @@ from ytrag_core.cli_options import (
     Extractor,
     FolderArgument,
     JsonOption,
-    Mode,
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
-    QuestionArgument,
     ResolveOption,
     ReuseOption,
     SchemaOption,
-    TopKOption,
-    comma_depths,
-    comma_names,
 )
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
+from ytrag_core.cli_tune import tune
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
@@ -42,13 +40,11 @@ from ytrag_core.console import (
     progress_bars,
     stdout_console,
 )
-from ytrag_core.environment import encoder_place, language_model, load_encoder, open_base
+from ytrag_core.environment import encoder_place, load_encoder, open_base
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from ytrag_core.config import BuildSettings
-    from ytrag_core.evaluation.datasets import Question
-    from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.pipeline.report import BuildReport
 
 __all__ = ["app", "main"]
@@ -68,18 +64,17 @@ import_app = typer.Typer(
     help="Build a knowledge base from triples that you already have.",
     epilog="Example: ytrag import openie my-corpus/ --kb kb",
 )
-eval_app = typer.Typer(
-    no_args_is_help=True,
-    help="Measure a knowledge base on questions with known answers.",
-    epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl --baselines dense,bm25",
-)
 app.add_typer(import_app, name="import")
 app.add_typer(eval_app, name="eval")
 app.add_typer(models_app, name="models")
 app.add_typer(entities_app, name="entities")
 app.command("retrieve", epilog=f"Example: ytrag retrieve {EXAMPLE} --kb kb --top-k 5")(retrieve)
 app.command("explain", epilog=f"Example: ytrag explain {EXAMPLE} --kb kb")(explain)
+app.add_typer(trace_app, name="trace")
+app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" --kb kb --mode reject')(ask)
+app.command(epilog="Example: ytrag chat --kb kb")(chat)
 app.add_typer(schema_app, name="schema")
+app.command("tune", epilog="Example: ytrag tune --kb kb --questions questions.jsonl --apply")(tune)
 
 BuildFormat = Literal["documents", "openie", "edges"]
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
@@ -275,91 +270,6 @@ def reembed(
             reuse_vectors=reuse_vectors,
         )
     _show_build(report, kb, as_json=as_json)
-
-
-@app.command(epilog='Example: ytrag ask "Who taught the inventor of the fog clock?" --kb kb --mode reject')
-def ask(
-    question: QuestionArgument,
-    kb: KbOption,
-    mode: Annotated[
-        Mode, typer.Option(help="open: the model may add what it knows; reject: evidence or a refusal.")
-    ] = Mode.OPEN,
-    top_k: TopKOption = 20,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer a question with cited evidence.
-
-    A language model writes the answer when YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL (and, where needed,
-    YTRAG_LLM_API_KEY) name an OpenAI-compatible endpoint; otherwise the evidence itself is shown.
-    """
-    from ytrag_core.documents.text import clean_text
-    from ytrag_core.rendering import show_answer
-
-    llm = language_model()
-    answer = open_base(kb).ask(clean_text(question), mode=mode.value, top_k=top_k, llm=llm)
-    if as_json:
-        emit_json(answer.to_json())
-    else:
-        show_answer(stdout_console(), answer)
-
-
-@eval_app.command("retrieval", epilog="Example: ytrag eval retrieval --kb kb --questions questions.jsonl")
-def eval_retrieval(
-    kb: KbOption,
-    questions: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="JSON Lines of {id, question, answers, supporting_ids}."),
-    ],
-    top_k: Annotated[str, typer.Option(metavar="K,K", help="Depths to measure at.")] = "2,5,10,20",
-    baselines: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Also measure these: dense, bm25, ppr.", show_default="none"),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure recall, full chains, MRR (all in percent) and latency of retrieval.
-
-    recall@k is the share of a question's supporting passages among the first k, chain@k the share of
-    questions with all of them there. A record in several chunks counts as one passage.
-    """
-    from ytrag_core.evaluation.datasets import read_question_file
-
-    depths = comma_depths(top_k)
-    peers = comma_names(baselines, "--baselines") or []
-    asked, problems = read_question_file(questions)
-    for problem in problems:
-        note(f"{problem.source}: {problem.reason}; it is not asked")
-    report = _measure(open_base(kb), peers, asked, depths)
-    report["problems"] = [{"source": problem.source, "reason": problem.reason} for problem in problems]
-    if as_json:
-        emit_json(report)
-    else:
-        from ytrag_core.reports import show_evaluation
-
-        show_evaluation(stdout_console(), report)
-
-
-def _measure(
-    base: KnowledgeBase, peers: list[str], questions: list[Question], depths: list[int]
-) -> dict[str, Any]:
-    from ytrag_core.evaluation.baselines import make_baseline
-    from ytrag_core.evaluation.run import Ranker, documents_of_chunks, evaluate
-
-    def ytrag(question: str, k: int) -> list[str]:
-        return [chunk.id for chunk in base.retrieve(question, top_k=k).chunks]
-
-    systems: dict[str, Ranker] = {"ytrag": ytrag}
-    systems |= {name: make_baseline(base, name) for name in peers}
-    documents = documents_of_chunks(base.path)
-    with progress_bars() as progress:
-        return evaluate(
-            systems,
-            questions,
-            top_k=depths,
-            documents=documents,
-            progress=progress,
-            forget=base.encoder.forget_queries,
-        )
 
 
 @app.command(epilog="Example: ytrag info --kb kb")

@@ -17,9 +17,8 @@ from ytrag_core.cli_filters import (
     RoutesOption,
     WhereOption,
     chosen_filters,
-    chosen_routes,
 )
-from ytrag_core.cli_options import JsonOption, QuestionArgument  # noqa: TC001 - typer reads them
+from ytrag_core.cli_options import JsonOption, QuestionArgument, comma_names
 from ytrag_core.console import emit_json, printable, stdout_console
 from ytrag_core.environment import open_base
 
@@ -58,7 +57,7 @@ def explain(
     from ytrag_core.documents.text import clean_text
 
     chosen = chosen_filters(entity_type, relation, attribute, where, reranker, hard=hard)
-    names = chosen_routes(routes)
+    names = comma_names(routes, "--routes")
     told = open_base(kb).explain(clean_text(question), chunk, top_k=top_k, routes=names, **chosen)
     if as_json:
         emit_json(told.to_json())

@@ -19,7 +19,6 @@ __all__ = [
     "RoutesOption",
     "WhereOption",
     "chosen_filters",
-    "chosen_routes",
 ]
 
 _PANEL = "Filters and reranking"
@@ -85,24 +84,6 @@ RoutesOption = Annotated[
         "--routes", metavar="A,B", help="Only these routes, for example dense,bm25.", show_default="all"
     ),
 ]
-
-
-def chosen_routes(text: str | None) -> list[str] | None:
-    """Return the routes that `--routes` names; None without it.
-
-    Raises
-    ------
-    ConfigError
-        It names none.
-    """
-    from ytrag_core.errors import ConfigError
-
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ConfigError(f"--routes wants names with commas between them, {text!r} arrived")
-    return list(dict.fromkeys(names))
 
 
 def chosen_filters(

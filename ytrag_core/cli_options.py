@@ -19,6 +19,7 @@ __all__ = [
     "Extractor",
     "FolderArgument",
     "JsonOption",
+    "KbOption",
     "Mode",
     "PathsArgument",
     "PrecisionChoice",
@@ -35,10 +36,12 @@ __all__ = [
 
 
 class Mode(StrEnum):
-    """What to do where the evidence does not suffice."""
+    """How a question is answered, and what is done where the evidence does not suffice."""
 
     OPEN = "open"
     REJECT = "reject"
+    NO_AGENT = "no-agent"
+    EVIDENCE = "evidence"
 
 
 class Extractor(StrEnum):
@@ -143,6 +146,7 @@ TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passag
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
+KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 
 
 def comma_names(text: str | None, option: str) -> list[str] | None:

@@ -16,9 +16,8 @@ from ytrag_core.cli_filters import (
     RoutesOption,
     WhereOption,
     chosen_filters,
-    chosen_routes,
 )
-from ytrag_core.cli_options import JsonOption, QuestionArgument, TopKOption  # noqa: TC001 - typer reads them
+from ytrag_core.cli_options import JsonOption, QuestionArgument, TopKOption, comma_names
 from ytrag_core.console import emit_json, stdout_console
 from ytrag_core.environment import open_base
 
@@ -46,7 +45,7 @@ def retrieve(
     from ytrag_core.rendering import show_evidence
 
     chosen = chosen_filters(entity_type, relation, attribute, where, reranker, hard=hard)
-    names = chosen_routes(routes)
+    names = comma_names(routes, "--routes")
     evidence = open_base(kb).retrieve(clean_text(question), top_k=top_k, routes=names, **chosen)
     if as_json:
         emit_json(evidence.to_json())

@@ -27,6 +27,7 @@ from ytrag_core.schema_rendering import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from ytrag_core.config import EvolutionSettings
     from ytrag_core.schema.changes import Decision
     from ytrag_core.schema.evolution import Verdict
     from ytrag_core.schema.history import SchemaHistory
@@ -307,7 +308,6 @@ def _before(history: SchemaHistory) -> GraphSchema:
 
 def _judge(kb: Path) -> Callable[[GraphSchema, Sequence[Candidate]], list[Verdict]]:
     """Return what judges candidates as a build of this knowledge base in mode auto would."""
-    from ytrag_core.config import EvolutionSettings
     from ytrag_core.environment import load_encoder
     from ytrag_core.pipeline.schema_in_force import type_judge
     from ytrag_core.schema.evolution import evaluate
@@ -317,7 +317,25 @@ def _judge(kb: Path) -> Callable[[GraphSchema, Sequence[Candidate]], list[Verdic
         judge = type_judge(load_encoder(progress, kb=kb))
     with SchemaStore.open(kb, writable=False) as store:
         n_documents = store.n_documents()
-    return lambda schema, found: evaluate(schema, found, EvolutionSettings(), judge, n_documents)
+    settings = _thresholds(kb)
+    return lambda schema, found: evaluate(schema, found, settings, judge, n_documents)
+
+
+def _thresholds(kb: Path) -> EvolutionSettings:
+    """Return the thresholds of the last build, the usual ones where it is of an older version."""
+    from pydantic import ValidationError
+
+    from ytrag_core.config import EvolutionSettings
+    from ytrag_core.storage import layout
+    from ytrag_core.storage.snapshot import Snapshot
+
+    if layout.read_current(kb) is None:
+        return EvolutionSettings()
+    said = Snapshot.open(kb, verify="size").manifest.settings.get("evolution", {})
+    try:
+        return EvolutionSettings.model_validate(said)
+    except ValidationError:
+        return EvolutionSettings()
 
 
 def _verdicts(history: SchemaHistory, kb: Path) -> list[Verdict]:

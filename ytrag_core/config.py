@@ -17,7 +17,7 @@ __all__ = [
     "available_cores",
 ]
 
-ROUTES = ("entity", "triple", "community", "path", "ppr", "dense", "bm25")
+ROUTES = ("entity", "triple", "community", "path", "ppr", "dense", "bm25", "bridge")
 """The routes of a retrieval; each can be switched and is reported by this name."""
 
 
@@ -172,17 +172,13 @@ class RetrievalSettings(BaseModel):
     passage_share : float
         Mass that the best passages of each text route seed; by meaning likewise.
     n_candidates : int
-        Passages that each text route puts forward.
-    coverage_weight : float
-        What a passage counts that holds all that the question says, beside the natural logarithm of PageRank;
-        less in proportion to its share, and to that of the passage that holds most.
-    question_weight : float
-        What a passage counts for each standard deviation by which it resembles the question more than
-        passages do on average.
-    residual_weight : float
-        The same for the question without its names: what it asks about them.
-    path_weight : float
-        What the passages behind the best path count.
+        The quota of each route: passages that it may put forward, the walk twice as many.
+    fusion : {"learned", "ranks"}
+        How the routes become one ranking of passages: by a small linear model over features of passages, or
+        by their ranks alone, without any weight.
+    weights : mapping of str to float, optional
+        Feature of a passage -> what it counts in `learned`; by default those that `ytrag tune` stored in the
+        knowledge base, else those that come with ytrag. See `ytrag_core.retrieval.weights`.
     type_weight : float
         What a passage counts that is of the types which a soft filter names.
     n_reranked : int
@@ -208,10 +204,8 @@ class RetrievalSettings(BaseModel):
     facts_share: float = Field(default=0.5, ge=0.0)
     passage_share: float = Field(default=0.1, ge=0.0)
     n_candidates: int = Field(default=100, ge=1)
-    coverage_weight: float = Field(default=50.0, ge=0.0)
-    question_weight: float = Field(default=0.2, ge=0.0)
-    residual_weight: float = Field(default=0.3, ge=0.0)
-    path_weight: float = Field(default=2.0, ge=0.0)
+    fusion: Literal["learned", "ranks"] = "learned"
+    weights: dict[str, float] | None = None
     type_weight: float = Field(default=1.0, ge=0.0)
     n_reranked: int = Field(default=50, ge=1)
     rerank_weight: float = Field(default=0.5, ge=0.0, le=1.0)

@@ -95,9 +95,9 @@ def _console(stream: Any) -> Console:
     return console
 
 
-def emit_json(document: Any) -> None:
-    """Write one JSON document in UTF-8 and nothing else on standard output."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2, default=_plain_number)
+def emit_json(document: Any, *, indent: int | None = 2) -> None:
+    """Write one JSON document in UTF-8 and nothing else on standard output; on one line without `indent`."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent, default=_plain_number)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
     sys.stdout.buffer.flush()

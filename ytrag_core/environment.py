@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.knowledge_base import KnowledgeBase
     from ytrag_core.llm.chat import LanguageModel
-    from ytrag_core.llm.stages import StageModels
+    from ytrag_core.llm.stages import Stage, StageModels
     from ytrag_core.pipeline.report import Progress
 
 __all__ = [
@@ -111,7 +111,7 @@ def language_models() -> StageModels | None:
             raise ConfigError(f"YTRAG_LLM_RETRIES must be a number such as 5, {retries[:40]!r} arrived")
         fields["max_retries"] = int(retries)
     limits = RateLimits(_positive("REQUESTS_PER_MINUTE"), _positive("TOKENS_PER_MINUTE"))
-    names = {stage: name for stage in STAGES if (name := _said(f"MODEL_{stage.upper()}"))}
+    names: dict[Stage, str] = {stage: name for stage in STAGES if (name := _said(f"MODEL_{stage.upper()}"))}
     try:
         settings = LLMSettings.model_validate(fields)
     except ValidationError:

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from ytrag_core.agent.answer import answer_from_evidence, answer_with_llm
+from ytrag_core.agent.answering import Answering
+from ytrag_core.agent.library import KnowledgeLibrary
+from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.embedding.choice import load_encoder, loaded_encoder
-from ytrag_core.errors import ConfigError, ModelError, QueryError
+from ytrag_core.errors import ConfigError, ModelError
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
+from ytrag_core.retrieval.weights import fusion_in_force, with_tuned_weights
+from ytrag_core.schema.recorded import recorded_schema
 from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ytrag_core.agent.model import Answer
-    from ytrag_core.config import BuildSettings, RetrievalSettings
     from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.retrieval.explain import Explanation
+    from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.options import Filters
+    from ytrag_core.schema.model import GraphSchema
 
 __all__ = ["KnowledgeBase"]
-
-_LINKED_PASSAGES = 20
 
 Format = Literal["documents", "openie", "edges"]
 
 
-class KnowledgeBase:
+class KnowledgeBase(Answering):
     """A snapshot of a knowledge base, opened for questions.
 
     The next build does not disturb it: it goes on answering from the snapshot it opened. The two newest
@@ -47,6 +49,8 @@ class KnowledgeBase:
         The snapshot's arrays and indices.
     encoder
         The encoder of its vectors.
+    settings
+        The numbers of retrieval.
     """
 
     def __init__(
@@ -59,7 +63,8 @@ class KnowledgeBase:
         self.path = path
         self.view = view
         self.encoder = encoder
-        self._retriever = Retriever(view, encoder, settings)
+        self.settings = settings or RetrievalSettings()
+        self._retriever = Retriever(view, encoder, self.settings)
 
     @classmethod
     def open(
@@ -89,6 +94,8 @@ class KnowledgeBase:
             There is no knowledge base, or it is damaged or of a newer format.
         ModelError
             The encoder cannot be had, or is not the one that made the vectors.
+        ConfigError
+            The tuned weights of the fusion are damaged.
         """
         root = Path(path)
         snapshot = Snapshot.open(root)
@@ -101,6 +108,7 @@ class KnowledgeBase:
             )
         view = SnapshotView(snapshot)
         view.check()
+        settings = with_tuned_weights(root, settings or RetrievalSettings())
         if warm_up:
             encoder.warm_up()
         return cls(root, view, encoder, settings)
@@ -332,44 +340,25 @@ class KnowledgeBase:
         """
         return self._retriever.retrieve_many(questions, top_k=top_k, routes=routes, **filters)
 
-    def ask(
-        self,
-        question: str,
-        *,
-        mode: Literal["open", "reject"] = "open",
-        top_k: int = 20,
-        llm: LanguageModel | None = None,
-    ) -> Answer:
-        """Answer a question from the evidence.
+    @cached_property
+    def _library(self) -> KnowledgeLibrary:
+        return KnowledgeLibrary(self._retriever, self.encoder)
 
-        Parameters
-        ----------
-        question
-            The question.
-        mode
-            `open`: the model may add what it knows; `reject`: evidence only, else it refuses.
-        top_k
-            Most passages that the language model may read.
-        llm
-            The language model; without one the answer is the evidence in readable form.
+    @cached_property
+    def _schema(self) -> GraphSchema | None:
+        """The schema in force when the snapshot was built, None where there is none."""
+        snapshot = self.view.snapshot
+        return recorded_schema(self.path, snapshot.manifest.schema_version)
+
+    def passage_features(self, question: str) -> PassageFeatures | None:
+        """Return the candidates of a question with what the fusion weighs; None where there are no passages.
 
         Raises
         ------
         QueryError
             As for `retrieve`.
-        LLMError
-            The endpoint failed.
         """
-        if top_k < 1:
-            raise QueryError(f"top_k is {top_k}; at least 1 is needed")
-        if mode not in ("open", "reject"):
-            raise ConfigError(f"mode {mode!r} arrived; choose open or reject")
-        # The path that links the passages is chosen by where these stand, whatever is shown of them.
-        evidence = self.retrieve(question, top_k=max(top_k, _LINKED_PASSAGES))
-        if llm is None:
-            return answer_from_evidence(evidence)
-        evidence = replace(evidence, chunks=evidence.chunks[:top_k])
-        return answer_with_llm(question, evidence, llm, mode=mode)
+        return self._retriever.features(question)
 
     def info(self) -> dict[str, Any]:
         """Return counts by kind, the snapshot, its encoder, its schema version and its size in bytes."""
@@ -383,6 +372,7 @@ class KnowledgeBase:
             "schema_version": manifest.schema_version,
             "bytes": self.view.snapshot.bytes_on_disk(),
             "sources": list(manifest.sources),
+            "fusion": fusion_in_force(self.path, self.settings),
         }
 
 

@@ -96,15 +96,27 @@ def show_path(console: Console, triples: Sequence[TripleHit]) -> None:
         at = end
 
 
-def show_answer(console: Console, answer: Answer) -> None:
-    """Print an answer with its sources; without a language model, the evidence in readable form."""
+def show_answer(console: Console, answer: Answer, *, is_written: bool = False) -> None:
+    """Print an answer with its sources; without a language model, the evidence in readable form.
+
+    Parameters
+    ----------
+    console
+        Where to.
+    answer
+        What `ask` returned.
+    is_written
+        Whether its text was printed while it was written.
+    """
     evidence = answer.evidence
-    if evidence is None or answer.refused:
-        say(console, answer.answer)
-    elif answer.usage.llm_calls:
-        for paragraph in answer.answer.split("\n"):
-            say(console, paragraph)
-        _sources(console, answer, evidence)
+    by_model = bool(answer.steps and answer.usage.llm_calls) or bool(answer.usage_by_stage)
+    if evidence is None or answer.refused or by_model:
+        if not is_written:
+            for paragraph in answer.answer.split("\n"):
+                say(console, paragraph)
+        if evidence is not None:
+            _sources(console, answer, evidence)
+        _remarks(console, answer)
     else:
         _readable_evidence(console, evidence)
     console.print()
@@ -120,6 +132,22 @@ def _sources(console: Console, answer: Answer, evidence: Evidence) -> None:
     for number, chunk_id in enumerate(answer.citations, 1):
         if chunk_id in found:
             _passage(console, f" [{number}] ", found[chunk_id])
+
+
+def _remarks(console: Console, answer: Answer) -> None:
+    """Say what was taken out of an answer, what the model knew by itself, and why it is no better."""
+    lines = []
+    if answer.budget_reached:
+        lines.append(f"The budget was reached ({answer.budget_reached}); this is the best answer so far.")
+    elif answer.stopped:
+        lines.append(f"The search ended early: {answer.stopped}.")
+    lines += [f"The model's own knowledge: {text}" for text in answer.own_knowledge]
+    lines += [f"Taken out, nothing supports it: {text}" for text in answer.removed_claims]
+    lines += [f"Citation removed: {one.citation} ({one.reason})" for one in answer.removed_citations]
+    if lines:
+        console.print()
+    for line in lines:
+        say(console, line, style="yellow")
 
 
 def _readable_evidence(console: Console, evidence: Evidence) -> None:

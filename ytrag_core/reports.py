@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
     from ytrag_core.pipeline.report import BuildReport
 
-__all__ = ["CommunityRow", "show_evaluation", "show_report", "show_tree", "show_values", "table"]
+__all__ = [
+    "CommunityRow",
+    "show_ablation",
+    "show_evaluation",
+    "show_report",
+    "show_tree",
+    "show_tuning",
+    "show_values",
+    "table",
+]
 
 _N_PROBLEMS = 10
 _N_TOP = 12
@@ -84,7 +93,7 @@ def show_evaluation(console: Console, report: Mapping[str, Any]) -> None:
     systems: Mapping[str, Mapping[str, Any]] = report["systems"]
     console.print(Text(f"{report['n']:,} questions; recall, chain and mrr in percent", style="bold cyan"))
     metrics = table("", *systems)
-    names = [name for name in next(iter(systems.values())) if name != "latency_ms"]
+    names = list(next(iter(systems.values()))["interval"])
     for group in ("recall@", "chain@", "mrr"):
         rows = [name for name in names if name.startswith(group)]
         for name in rows:
@@ -95,7 +104,52 @@ def show_evaluation(console: Console, report: Mapping[str, Any]) -> None:
     for name in ("p50", "p95", "p99"):
         metrics.add_row(f"{name}, ms", *(f"{system['latency_ms'][name]:.1f}" for system in systems.values()))
     _print_block(console, metrics)
+    first, system = next(iter(systems.items()))
+    _print_block(console, _by_hops(first, system))
+    if "stages_ms" in system:
+        stages = ", ".join(f"{name} {ms['p50']:.1f}" for name, ms in system["stages_ms"].items())
+        say(console, f"{first}, ms by stage (p50): {stages}")
     _problems(console, "Problems", [(problem["source"], problem["reason"]) for problem in report["problems"]])
+
+
+def _by_hops(name: str, system: Mapping[str, Any]) -> Table:
+    """Return the metrics of one system with their intervals, and by the number of hops."""
+    hops = system["by_hops"]
+    rows = table(name, "95 % interval", *(f"{n} hops ({values['n']})" for n, values in hops.items()))
+    for metric, (low, high) in system["interval"].items():
+        rows.add_row(metric, f"{low:.1f} to {high:.1f}", *(f"{each[metric]:.1f}" for each in hops.values()))
+    return rows
+
+
+def show_ablation(console: Console, ablation: Mapping[str, Any]) -> None:
+    """Print each route alone, and what changes without it; a change in bold is more than chance."""
+    metrics = [name for name in next(iter(ablation["alone"].values())) if name.startswith("recall@")]
+    rows = table("route", *(f"alone {name}" for name in metrics), *(f"without {name}" for name in metrics))
+    for route, alone in ablation["alone"].items():
+        changes = [ablation["without"][route]["change"][name] for name in metrics]
+        cells = [
+            Text(f"{points:+.1f}", "bold" if low > 0.0 or high < 0.0 else "") for points, low, high in changes
+        ]
+        rows.add_row(route, *(f"{alone[name]:.1f}" for name in metrics), *cells)
+    _print_block(console, rows)
+
+
+def show_tuning(console: Console, report: Mapping[str, Any], in_force: Mapping[str, float]) -> None:
+    """Print what a refit of the weights brings on questions that were left out, and the weights."""
+    title = f"{report['n']:,} questions in {report['n_groups']:,} groups; percent, on questions left out"
+    console.print(Text(title, style="bold cyan"))
+    figures = table("", "in force", "fitted")
+    for name, before in report["before"].items():
+        figures.add_row(name, f"{before:.1f}", f"{report['after'][name]:.1f}")
+    _print_block(console, figures)
+    weights = table("weight", "in force", "fitted")
+    for name, weight in report["weights"].items():
+        weights.add_row(name, f"{in_force.get(name, 0.0):.3g}", f"{weight:.3g}")
+    _print_block(console, weights)
+    verdict = f"gain {report['gain']:+.2f} points, give or take {report['error']:.2f}"
+    say(console, f"{verdict}{': ' + report['reason'] if 'reason' in report else ''}")
+    if report["worth_it"] and not report["applied"]:
+        say(console, "store them with --apply")
 
 
 def _problems(console: Console, title: str, problems: Sequence[tuple[str, str]]) -> None:

@@ -21,6 +21,24 @@ _PHRASES: dict[str, dict[Language, str]] = {
         "en": "The evidence found in the knowledge base does not answer this question.",
         "zh": "知识库中找到的证据不足以回答这个问题。",
     },
+    "unfinished": {
+        "en": "No answer was reached within the budget of this question.",
+        "zh": "在这个问题的预算之内没有得出答案。",
+    },
+    "known": {"en": "Found so far:", "zh": "目前已查到："},
+    "own": {"en": " (the model's own knowledge)", "zh": "（模型自身的知识）"},
+    "none": {"en": "(none)", "zh": "（无）"},
+    "sub_questions": {"en": "Sub-questions:", "zh": "子问题："},
+    "open": {"en": "open", "zh": "未解决"},
+    "looked_up": {"en": "Looked up so far:", "zh": "已查过："},
+    "last_open": {
+        "en": 'This is the last step: decide for "answer" or "refuse" now.',
+        "zh": '这是最后一步：现在必须决定 "answer" 或 "refuse"。',
+    },
+    "last_reject": {
+        "en": 'This is the last step: decide for "answer" or "refuse" now.',
+        "zh": '这是最后一步：现在必须决定 "answer" 或 "refuse"。',
+    },
     "no_model": {
         "en": (
             "No language model is configured, so this is the evidence itself. For a written answer set "

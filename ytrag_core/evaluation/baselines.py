@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.errors import ConfigError
+from ytrag_core.evaluation.rankers import KnowledgeBaseRanker
 from ytrag_core.kernels.csr import walk_csr
 from ytrag_core.kernels.ppr import ppr_power
 from ytrag_core.kernels.topk import top_k
+from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.retrieval.triples import triple_scores
 
 if TYPE_CHECKING:
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.evaluation.run import Ranker
-    from ytrag_core.knowledge_base import KnowledgeBase
+    from ytrag_core.evaluation.rankers import Ranker
     from ytrag_core.retrieval.view import SnapshotView
 
 __all__ = ["BASELINES", "make_baseline"]
@@ -107,7 +108,7 @@ _MAKERS: dict[str, Callable[[SnapshotView, Encoder], Ranker]] = {
     "bm25": _bm25,
     "ppr": _Pagerank,
 }
-BASELINES = tuple(_MAKERS)
+BASELINES = (*_MAKERS, "ranks")
 
 
 def make_baseline(kb: KnowledgeBase, name: str) -> Ranker:
@@ -118,16 +119,18 @@ def make_baseline(kb: KnowledgeBase, name: str) -> Ranker:
     kb
         The knowledge base.
     name
-        `dense`, `bm25` or `ppr`.
+        `dense`, `bm25` or `ppr`; `ranks` is ytrag itself with its routes fused by their ranks alone.
 
     Raises
     ------
     ConfigError
         The name is unknown, or the knowledge base has no passages to rank.
     """
-    maker = _MAKERS.get(name)
-    if maker is None:
+    if name not in BASELINES:
         raise ConfigError(f"baseline {name!r} arrived; choose from {', '.join(BASELINES)}")
     if kb.view.n_chunks == 0:
         raise ConfigError("this knowledge base has no passages, so passages cannot be ranked")
-    return maker(kb.view, kb.encoder)
+    if name == "ranks":
+        settings = kb.settings.model_copy(update={"fusion": "ranks"})
+        return KnowledgeBaseRanker(KnowledgeBase(kb.path, kb.view, kb.encoder, settings))
+    return _MAKERS[name](kb.view, kb.encoder)

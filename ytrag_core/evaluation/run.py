@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ytrag_core.errors import ConfigError
 from ytrag_core.evaluation.metrics import chain_at_k, passages_of, recall_at_k, reciprocal_rank
-from ytrag_core.storage.snapshot import Snapshot
+from ytrag_core.evaluation.rankers import Ranker, StagedRanker
+from ytrag_core.evaluation.statistics import bootstrap_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from ytrag_core.evaluation.datasets import Question
 
-__all__ = ["Ranker", "documents_of_chunks", "evaluate"]
-
-Ranker = Callable[[str, int], list[str]]
-"""(question, k) -> up to k chunk ids, best first."""
+__all__ = ["Ranker", "Results", "evaluate", "hops_of", "measurable", "measure"]
 
 _MAX_DEEPENING = 5
-
-
-def documents_of_chunks(kb: Path) -> dict[str, str]:
-    """Return chunk id -> document id of a knowledge base's live snapshot.
-
-    Raises
-    ------
-    SnapshotError
-        There is no knowledge base, or it is damaged.
-    """
-    snapshot = Snapshot.open(kb)
-    ids = snapshot.table("documents", ["id"]).column("id").to_pylist()
-    chunks = snapshot.table("chunks", ["id", "document"])
-    documents = chunks.column("document").to_pylist()
-    return {chunk: ids[row] for chunk, row in zip(chunks.column("id").to_pylist(), documents, strict=True)}
 
 
 def evaluate(
@@ -50,6 +33,8 @@ def evaluate(
     documents: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     forget: Callable[[], None] | None = None,
+    seed: int = 0,
+    keep: Callable[[str, Results], None] | None = None,
 ) -> dict[str, Any]:
     """Measure every system on every question that has supporting passages.
 
@@ -68,12 +53,17 @@ def evaluate(
         Called with (system, done, total).
     forget
         Called after each system's warm-up: empties caches that one system would fill for the next.
+    seed
+        Of the resamples that the intervals come from.
+    keep
+        Called with each system and its results by question.
 
     Returns
     -------
     dict
-        `{n, systems: {name: {"recall@k", "chain@k", "mrr", latency_ms: {p50, p95, p99}}}, problems}`. All
-        three metrics are percentages (0..100) with one decimal; the latency is that of a whole call.
+        `{n, systems: {name: {"recall@k", "chain@k", "mrr", latency_ms: {p50, p95, p99}, interval, by_hops,
+        stages_ms?}}, problems}`. All metrics are percentages (0..100) with one decimal; `interval` holds the
+        ends of their 95 % bootstrap intervals; the latency is that of a whole call.
 
     Raises
     ------
@@ -83,6 +73,27 @@ def evaluate(
     depths = sorted(set(top_k))
     if not depths or depths[0] < 1:
         raise ConfigError(f"top-k values must be whole numbers from 1, {list(top_k)} arrived")
+    scored, problems = measurable(questions, documents)
+    hops = [hops_of(question) for question in scored]
+    report = {}
+    for name, ranker in systems.items():
+        results = measure(name, ranker, scored, depths, documents, progress, forget)
+        report[name] = results.to_json(hops, seed=seed)
+        if keep is not None:
+            keep(name, results)
+    return {"n": len(scored), "systems": report, "problems": problems}
+
+
+def measurable(
+    questions: Sequence[Question], documents: Mapping[str, str] | None
+) -> tuple[list[Question], list[dict[str, str]]]:
+    """Return the questions that can be measured, and what is to be said of the others.
+
+    Raises
+    ------
+    ConfigError
+        No question has supporting passages, or the knowledge base holds none of them.
+    """
     scored = [question for question in questions if question.supporting_ids]
     if not scored:
         raise ConfigError(
@@ -96,11 +107,7 @@ def evaluate(
     ]
     if documents is not None:
         problems += _missing_passages(scored, documents)
-    report = {
-        name: _measure(name, ranker, scored, depths, documents, progress, forget)
-        for name, ranker in systems.items()
-    }
-    return {"n": len(scored), "systems": report, "problems": problems}
+    return scored, problems
 
 
 def _missing_passages(questions: Sequence[Question], documents: Mapping[str, str]) -> list[dict[str, str]]:
@@ -122,43 +129,81 @@ def _missing_passages(questions: Sequence[Question], documents: Mapping[str, str
     return problems
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Sums over questions, and the seconds of each."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """What one system did with each question.
 
-    recall: dict[int, float]
-    chain: dict[int, float]
-    reciprocal: float = 0.0
-    seconds: list[float] = field(default_factory=list)
+    Attributes
+    ----------
+    metrics
+        Names of the columns: recall@k, chain@k, mrr.
+    values
+        (n_questions, n_metrics) float64 in [0, 1].
+    passages
+        For each question the passages found, best first.
+    seconds
+        (n_questions,) float64, of whole calls.
+    stages
+        Stage -> (n_questions,) float64 milliseconds, where the system tells.
+    """
 
-    def to_json(self) -> dict[str, Any]:
-        n = len(self.seconds)
-        report: dict[str, Any] = {f"recall@{k}": _percent(value, n) for k, value in self.recall.items()}
-        report |= {f"chain@{k}": _percent(value, n) for k, value in self.chain.items()}
-        report["mrr"] = _percent(self.reciprocal, n)
-        p50, p95, p99 = np.percentile(np.array(self.seconds) * 1e3, [50, 95, 99])
-        report["latency_ms"] = {
-            "p50": round(float(p50), 2),
-            "p95": round(float(p95), 2),
-            "p99": round(float(p99), 2),
+    metrics: tuple[str, ...]
+    values: NDArray[np.float64]
+    passages: list[list[str]]
+    seconds: NDArray[np.float64]
+    stages: Mapping[str, NDArray[np.float64]]
+
+    def to_json(self, hops: Sequence[int], *, seed: int) -> dict[str, Any]:
+        """Return means and their intervals in percent, the same by the number of hops, and latencies."""
+        report: dict[str, Any] = self._means(self.values)
+        report["latency_ms"] = _percentiles(self.seconds * 1e3, (50, 95, 99))
+        low, high = bootstrap_intervals(self.values, seed=seed)
+        report["interval"] = {
+            name: [_percent(ends[0]), _percent(ends[1])]
+            for name, *ends in zip(self.metrics, low.tolist(), high.tolist(), strict=True)
         }
+        report["by_hops"] = {
+            str(n): {"n": int((np.array(hops) == n).sum()), **self._means(self.values[np.array(hops) == n])}
+            for n in sorted(set(hops))
+        }
+        if self.stages:
+            report["stages_ms"] = {name: _percentiles(ms, (50, 95)) for name, ms in self.stages.items()}
         return report
 
+    def _means(self, values: NDArray[np.float64]) -> dict[str, float]:
+        means = values.mean(axis=0).tolist()
+        return {name: _percent(mean) for name, mean in zip(self.metrics, means, strict=True)}
 
-def _percent(total: float, n: int) -> float:
-    return round(100.0 * total / n, 1)
+
+def _percent(share: float) -> float:
+    return round(100.0 * share, 1)
 
 
-def _measure(
+def _percentiles(values: NDArray[np.float64], tails: tuple[int, ...]) -> dict[str, float]:
+    return {
+        f"p{tail}": round(value, 2)
+        for tail, value in zip(tails, np.percentile(values, tails).tolist(), strict=True)
+    }
+
+
+def hops_of(question: Question) -> int:
+    """Return how many facts a question chains: as its file says, else one for each supporting passage."""
+    return question.hops or len(question.supporting_ids)
+
+
+def measure(
     name: str,
     ranker: Ranker,
     questions: Sequence[Question],
     depths: Sequence[int],
-    documents: Mapping[str, str] | None,
-    progress: Callable[[str, int, int], None] | None,
-    forget: Callable[[], None] | None,
-) -> dict[str, Any]:
-    tally = _Tally(dict.fromkeys(depths, 0.0), dict.fromkeys(depths, 0.0))
+    documents: Mapping[str, str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    forget: Callable[[], None] | None = None,
+) -> Results:
+    """Ask one system every question; parameters as of `evaluate`, depths ascending."""
+    names = (*(f"recall@{k}" for k in depths), *(f"chain@{k}" for k in depths), "mrr")
+    values, found, seconds = [], [], []
+    stages: dict[str, list[float]] = {}
     for text in _warm_up_questions(questions):
         ranker(text, depths[-1])
     if forget is not None:
@@ -168,15 +213,20 @@ def _measure(
             progress(name, done, len(questions))
         start = time.perf_counter()
         ranked = ranker(question.question, depths[-1])
-        tally.seconds.append(time.perf_counter() - start)
+        seconds.append(time.perf_counter() - start)
+        if isinstance(ranker, StagedRanker):
+            for stage, ms in ranker.timings_ms.items():
+                stages.setdefault(stage, []).append(ms)
         passages = _deepened(ranker, question, ranked, depths[-1], documents)
-        for k in depths:
-            tally.recall[k] += recall_at_k(passages, question.supporting_ids, k)
-            tally.chain[k] += chain_at_k(passages, question.supporting_ids, k)
-        tally.reciprocal += reciprocal_rank(passages[: depths[-1]], question.supporting_ids)
+        gold = question.supporting_ids
+        recalls = [recall_at_k(passages, gold, k) for k in depths]
+        chains = [chain_at_k(passages, gold, k) for k in depths]
+        values.append([*recalls, *chains, reciprocal_rank(passages[: depths[-1]], gold)])
+        found.append(passages[: depths[-1]])
     if progress is not None:
         progress(name, len(questions), len(questions))
-    return tally.to_json()
+    timed = {stage: np.array(ms) for stage, ms in stages.items()}
+    return Results(names, np.array(values), found, np.array(seconds), timed)
 
 
 def _warm_up_questions(questions: Sequence[Question]) -> list[str]:

@@ -92,9 +92,10 @@ class StoredReplies:
         if payload is None:
             return None
         try:
-            return Completion(**json.loads(payload))
+            known = Completion(**json.loads(payload))
         except (TypeError, ValueError):  # of another version
             return None
+        return known if isinstance(known.text, str) else None
 
     def put(self, key: str, completion: Completion) -> None:
         """Store a reply, at once and for good."""

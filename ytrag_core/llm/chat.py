@@ -65,8 +65,13 @@ class LanguageModel(Protocol):
 class StreamingModel(LanguageModel, Protocol):
     """A language model whose reply can be read while it is written."""
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
-        """Yield the next turn piece by piece and return all of it; raise `LLMError` when it breaks off."""
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Generator[str, None, Completion]:
+        """Yield the next turn piece by piece and return all of it; raise `LLMError` when it breaks off.
+
+        `schema` is as for `complete`.
+        """
         ...
 
 

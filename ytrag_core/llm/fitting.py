@@ -160,18 +160,23 @@ def _fit_model(value: Any, wanted: type[BaseModel]) -> Any:
         value = _model_of_list(value, wanted, known)
     if not isinstance(value, dict):
         return value
-    named = {known.get(_plain(key), key): item for key, item in value.items()}
+    named: dict[str, Any] = {}
+    for key, item in value.items():
+        named[known.get(_plain(key)) or key] = item
     if len(named) == 1 and not named.keys() & set(known.values()):
         (inside,) = named.values()
-        if isinstance(inside, dict | list):
+        records = isinstance(inside, list) and any(isinstance(item, dict) for item in inside)
+        if records or isinstance(inside, dict):
             return _fit_model(inside, wanted)
-    types_of = {known[_plain(name)]: field.annotation for name, field in wanted.model_fields.items()}
+    fields = {known[_plain(name)]: field for name, field in wanted.model_fields.items()}
     fitted = {}
     for key, item in named.items():
-        field_name = next((n for n in wanted.model_fields if known[_plain(n)] == key), None)
-        if item is None and field_name and not wanted.model_fields[field_name].is_required():
-            continue  # null where a default belongs
-        fitted[key] = fit(item, types_of[key]) if key in types_of else item
+        field = fields.get(key)
+        brought = item if field is None else fit(item, field.annotation)
+        defaults = field is not None and not field.is_required()
+        if brought is None and defaults and type(None) not in get_args(fields[key].annotation):
+            continue  # null where the default belongs
+        fitted[key] = brought
     return fitted
 
 

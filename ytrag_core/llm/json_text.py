@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
@@ -24,6 +25,8 @@ _BRACKET = re.compile(r"[\[{}\]]")
 _THINK_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _EXCERPT = 120
+_ESCAPED = re.compile(r"[\[{]\s*\\\"")
+_PYTHON = re.compile(r"(?:[^\\]|\\[\\'\"nrtux])*\Z")  # Python warns of other escapes
 _MAX_NESTED = 3
 _MAX_CHARACTERS = 2_000_000
 _MAX_STARTS = 200
@@ -71,15 +74,22 @@ def _find(text: str, nested: int) -> _Value:
         return _find(value, nested - 1)
     if isinstance(value, dict | list):
         return value
-    try:
-        found = list(_values(bare, _sound))
-    except ValueError:
+    found = _sound_values(bare)
+    if not found and _ESCAPED.search(bare):
+        found = _sound_values(bare.replace('\\"', '"').replace("\\n", "\n"))
+    if not found:
         fenced = [inside.strip() for inside in _FENCE.findall(bare)]
         found = [value for inside in fenced if _START.match(inside) for value in _values(inside, _mended)]
         found = found or list(_values(bare, _mended))
-    if not found and '{\\"' in bare:
-        found = list(_values(bare.replace('\\"', '"').replace("\\n", "\n"), _mended))
     return max(found, key=_worth)[1] if found else None
+
+
+def _sound_values(text: str) -> list[tuple[int, _Value]]:
+    """Return the JSON texts in `text`; none where a bracket opens anything else."""
+    try:
+        return list(_values(text, _sound))
+    except ValueError:
+        return []
 
 
 def _worth(found: tuple[int, Any]) -> tuple[bool, int]:
@@ -126,7 +136,7 @@ def _mended(text: str, start: int) -> tuple[_Value, int]:
         end = _closing(text, start)
         part = text[start:end]
         whole_part = _without_half_item(part) if end == len(text) else part
-        value = _strict(whole_part) if whole_part != part else None
+        value = _strict(whole_part) if whole_part != part else _python_literal(part)
         return value if isinstance(value, dict | list) else _repaired(whole_part), end
 
 
@@ -134,6 +144,17 @@ def _strict(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError):
+        return None
+
+
+def _python_literal(text: str) -> Any:
+    """Return a dict or list as Python writes it, None where it is none."""
+    if not _PYTHON.match(text) or len(text) > _MAX_MENDED or _depth(text) > _MAX_DEPTH:
+        return None
+    try:
+        value = ast.literal_eval(text)
+        return _DECODER.decode(json.dumps(value, default=list))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
 

@@ -79,6 +79,11 @@ class RateLimits:
     clock
         Where time comes from.
 
+    Attributes
+    ----------
+    requests_per_minute, tokens_per_minute
+        As given.
+
     Raises
     ------
     ConfigError
@@ -101,6 +106,8 @@ class RateLimits:
         for name, limit in (("requests", requests_per_minute), ("tokens", tokens_per_minute)):
             if limit is not None and not 0.0 < limit < math.inf:
                 raise ConfigError(f"the limit of {name} a minute must be above 0, {limit!r} arrived")
+        self.requests_per_minute = requests_per_minute
+        self.tokens_per_minute = tokens_per_minute
         self._clock = clock or SystemClock()
         now = self._clock.now()
         self._requests = _Bucket.of(requests_per_minute, now)

@@ -31,6 +31,9 @@ _LONGEST_WANTED = 120.0
 _PATIENCE = 10
 """A reply that trickles in may take this many time-outs in all."""
 _TOKENS_A_TURN = 8
+_CHARACTERS_A_TOKEN = 16
+_MANY = 10_000
+_MAX_BYTES = 64 << 20
 
 
 class OpenAIModel:
@@ -102,12 +105,14 @@ class OpenAIModel:
             except StopIteration as stop:
                 return self._checked(stop.value, schema)
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Generator[str, None, Completion]:
         """Yield the model's next turn piece by piece, and return all of it.
 
         Parameters
         ----------
-        messages, max_tokens
+        messages, max_tokens, schema
             As for `complete`.
 
         Raises
@@ -117,8 +122,8 @@ class OpenAIModel:
         LLMError
             As for `complete`; once a piece has come, nothing is tried again.
         """
-        reply = yield from self._ask(Call(messages, max_tokens, stream=True))
-        return self._checked(reply, None)
+        reply = yield from self._ask(Call(messages, max_tokens, schema, stream=True))
+        return self._checked(reply, schema)
 
     def _ask(self, call: Call) -> Generator[str, None, Gathered]:
         """Ask until there is a reply; yield its text as it comes."""
@@ -140,13 +145,17 @@ class OpenAIModel:
                     raise LLMError(self._complaints.of_status(error, n_failures + 1)) from None
                 self._pause(n_failures, error)
             except _failures() as error:
-                if reply.text or n_failures >= self._settings.max_retries:
-                    said = self._complaints.of_connection(error, n_failures + 1, started=bool(reply.text))
+                started = call.stream and bool(reply.text)
+                if started or n_failures >= self._settings.max_retries:
+                    said = self._complaints.of_connection(error, n_failures + 1, started=started)
                     raise LLMError(said) from None
                 self._pause(n_failures)
             except BrokenReplyError as error:
-                said = self._complaints.of_body(str(error), started=bool(reply.text))
-                raise LLMError(said) from None
+                passing = not reply.text and is_passing(error.status, str(error))
+                if not passing or n_failures >= self._settings.max_retries:
+                    said = self._complaints.of_body(str(error), started=bool(reply.text))
+                    raise LLMError(said) from None
+                self._pause(n_failures)
             except openai.OpenAIError as error:
                 raise LLMError(self._complaints.of(f"could not be asked: {error}")) from None
             else:
@@ -163,14 +172,22 @@ class OpenAIModel:
         self._limits.acquire(estimated)
         try:
             with create(**dialect.body(self._settings.model, call)) as response:
-                yield from reply.read(self._within_patience(response.iter_bytes()))
+                for piece in reply.read(self._within_bounds(response.iter_bytes())):
+                    yield piece
+                    if len(reply.text) > _CHARACTERS_A_TOKEN * call.max_tokens + _MANY:
+                        reply.finish_reason = "length"  # it does not know the bound, and would never end
+                        break
         finally:
             self._limits.settle(estimated, self._used(estimated, call, reply))
 
-    def _within_patience(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _within_bounds(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         end = time.monotonic() + _PATIENCE * self._settings.timeout
+        n_bytes = 0
         for piece in pieces:
             yield piece
+            n_bytes += len(piece)
+            if n_bytes > _MAX_BYTES:
+                raise BrokenReplyError(f"more than {_MAX_BYTES >> 20} MB")
             if time.monotonic() > end:
                 raise TimeoutError(f"took more than {_PATIENCE * self._settings.timeout:g} s for one reply")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError, field_validator
@@ -14,14 +15,27 @@ if TYPE_CHECKING:
 __all__ = ["BrokenReplyError", "Gathered"]
 
 _END = "[DONE]"
+_STATUS = re.compile(r'"error"\s*:\s*\{[^{}]*"(?:code|status)"\s*:\s*"?([45]\d\d)\b')
 
 
 class BrokenReplyError(Exception):
-    """What came is no chat completion, or not all of it; the message is what came."""
+    """What came is no chat completion, or not all of it; the message is what came.
+
+    Attributes
+    ----------
+    status
+        The HTTP status that an error told in the body has, where it has one, else 0.
+    """
+
+    def __init__(self, body: str) -> None:
+        super().__init__(body)
+        match = _STATUS.search(body)
+        self.status = int(match[1]) if match else 0
 
 
 class _Turn(BaseModel):
     content: str = ""
+    refusal: str = ""
     reasoning: str = Field(default="", validation_alias=AliasChoices("reasoning_content", "reasoning"))
 
     @field_validator("content", mode="before")
@@ -33,10 +47,15 @@ class _Turn(BaseModel):
         texts = [part.get("text") if isinstance(part, dict) else part for part in content]
         return "".join(text for text in texts if isinstance(text, str))
 
-    @field_validator("reasoning", mode="before")
+    @property
+    def text(self) -> str:
+        """What is said: the content, or why there is none."""
+        return self.content or self.refusal
+
+    @field_validator("reasoning", "refusal", mode="before")
     @classmethod
-    def _any(cls, reasoning: Any) -> str:
-        return reasoning if isinstance(reasoning, str) else ""
+    def _any(cls, text: Any) -> str:
+        return text if isinstance(text, str) else ""
 
 
 class _Choice(BaseModel):
@@ -66,8 +85,14 @@ class _Tokens(BaseModel):
 
 
 class _Reply(BaseModel):
-    choices: list[_Choice]
+    choices: list[_Choice] = Field(default_factory=list)
     usage: _Tokens = _Tokens()
+    error: Any = None
+
+    @field_validator("choices", mode="before")
+    @classmethod
+    def _none(cls, choices: Any) -> Any:
+        return [] if choices is None else choices
 
     @field_validator("usage", mode="before")
     @classmethod
@@ -140,13 +165,13 @@ class Gathered:
             reply = _Reply.model_validate_json(body)
         except ValidationError:
             reply = None
-        if reply is None or (whole and not reply.choices):
+        if reply is None or (not reply.choices and (whole or reply.error)):
             raise BrokenReplyError(body)
         if reply.usage.prompt_tokens or reply.usage.completion_tokens:
             self._usage = reply.usage
         for choice in reply.choices[:1]:
             self.finish_reason = choice.finish_reason or self.finish_reason
             self.reasoning += choice.turn.reasoning
-            self.text += choice.turn.content
-            if choice.turn.content:
-                yield choice.turn.content
+            self.text += choice.turn.text
+            if choice.turn.text:
+                yield choice.turn.text

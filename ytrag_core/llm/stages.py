@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from ytrag_core.errors import ConfigError, LLMError, ReplyError
 from ytrag_core.llm.cache import reply_key
+from ytrag_core.llm.chat import Completion
 from ytrag_core.llm.limits import RateLimits
 from ytrag_core.llm.prompts import prompt
 from ytrag_core.llm.tokens import estimate_tokens
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.config import LLMSettings
     from ytrag_core.llm.cache import ReplyCache
-    from ytrag_core.llm.chat import Completion, LanguageModel, Message
+    from ytrag_core.llm.chat import LanguageModel, Message
     from ytrag_core.llm.language import Language
 
 __all__ = ["STAGES", "Stage", "StageModel", "StageModels"]
@@ -105,7 +106,14 @@ class StageModels:
     def model(self, stage: Stage) -> StageModel:
         """Return the model of a stage; what it costs is written down under that stage."""
         _check(stage)
-        return StageModel(self._by_stage.get(stage, self._default), stage, self.ledger, self.cache)
+        return StageModel(
+            self._by_stage.get(stage, self._default), stage, self.ledger, self.cache, self.prompts
+        )
+
+    def has_own(self, stage: Stage) -> bool:
+        """Return whether a stage has a model of its own."""
+        _check(stage)
+        return stage in self._by_stage
 
     def prompt(self, name: str, language: Language) -> str:
         """Return a prompt, the user's own where there is one."""
@@ -136,11 +144,19 @@ class StageModel:
         Where usage is written. Where the endpoint does not say, it is estimated.
     cache
         Where replies are remembered; None for nowhere. Replies cut at `max_tokens` are not.
+    prompts
+        A folder with the user's own prompts.
     """
 
     def __init__(
-        self, model: LanguageModel, stage: str, ledger: UsageLedger, cache: ReplyCache | None = None
+        self,
+        model: LanguageModel,
+        stage: str,
+        ledger: UsageLedger,
+        cache: ReplyCache | None = None,
+        prompts: Path | None = None,
     ) -> None:
+        self.prompts = prompts
         self._model = model
         self._stage = stage
         self._ledger = ledger
@@ -172,7 +188,9 @@ class StageModel:
             raise
         return self._counted(key, messages, completion)
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Generator[str, None, Completion]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> Generator[str, None, Completion]:
         """Yield the model's next turn piece by piece, and return all of it.
 
         Raises
@@ -180,20 +198,33 @@ class StageModel:
         LLMError
             What the model raises.
         """
-        key = self._key(messages, max_tokens, None)
+        key = self._key(messages, max_tokens, schema)
         known = self._recalled(key)
         if known is not None:
             yield known.text
             return known
         stream = getattr(self._model, "stream", None)
         if stream is None:
-            completion = self.complete(messages, max_tokens=max_tokens)
+            completion = self.complete(messages, max_tokens=max_tokens, schema=schema)
             yield completion.text
             return completion
+        written: list[str] = []
+        held = {} if schema is None else {"schema": schema}
+        reply: Generator[str, None, Completion] = stream(messages, max_tokens=max_tokens, **held)
         try:
-            completion = yield from stream(messages, max_tokens=max_tokens)
+            while True:
+                try:
+                    written.append(next(reply))
+                except StopIteration as stop:
+                    completion = stop.value
+                    break
+                yield written[-1]
+        except GeneratorExit:
+            reply.close()
+            self._ledger.add(self._stage, Usage.of(_estimated(messages, Completion("".join(written)))))
+            raise
         except LLMError as error:
-            self._count_failure(error)
+            self._count_failure(error, messages, "".join(written))
             raise
         return self._counted(key, messages, completion)
 
@@ -205,20 +236,30 @@ class StageModel:
         return replace(known, prompt_tokens=0, completion_tokens=0, cached=True) if known else None
 
     def _counted(self, key: str, messages: Sequence[Message], completion: Completion) -> Completion:
-        if not (completion.prompt_tokens or completion.completion_tokens or completion.cached):
-            completion = replace(
-                completion,
-                prompt_tokens=sum(estimate_tokens(message.content) for message in messages),
-                completion_tokens=estimate_tokens(completion.text),
-                estimated=True,
-            )
+        if not (completion.prompt_tokens or completion.completion_tokens):
+            completion = _estimated(messages, completion)
         self._ledger.add(self._stage, Usage.of(completion))
         if self._cache is not None and completion.finish_reason != "length":
             self._cache.put(key, completion)
         return completion
 
-    def _count_failure(self, error: LLMError) -> None:
-        self._ledger.add(self._stage, Usage.of(error) if isinstance(error, ReplyError) else Usage(1))
+    def _count_failure(self, error: LLMError, messages: Sequence[Message] = (), written: str = "") -> None:
+        """Write down a call without a reply, and what came of the reply before it broke off."""
+        if isinstance(error, ReplyError):
+            usage = Usage.of(error)
+        else:
+            usage = Usage.of(_estimated(messages, Completion(written))) if written else Usage(1)
+        self._ledger.add(self._stage, usage)
+
+
+def _estimated(messages: Sequence[Message], completion: Completion) -> Completion:
+    """Return a completion with an estimate of its tokens."""
+    return replace(
+        completion,
+        prompt_tokens=sum(estimate_tokens(message.content) for message in messages),
+        completion_tokens=estimate_tokens(completion.text),
+        estimated=True,
+    )
 
 
 def _check(stage: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ytrag_core.errors import ReplyError
+from ytrag_core.errors import LLMError, ReplyError
 from ytrag_core.llm.chat import Message
 from ytrag_core.llm.fitting import fit
 from ytrag_core.llm.json_text import json_from_reply
@@ -19,7 +19,7 @@ from ytrag_core.llm.usage import Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ytrag_core.llm.chat import LanguageModel
+    from ytrag_core.llm.chat import Completion, LanguageModel
 
 __all__ = ["Structured", "ask_for", "json_from_reply", "read_reply", "response_schema"]
 
@@ -76,43 +76,69 @@ def ask_for(
     max_tokens
         Upper bound of each reply's length.
     repair
-        Ask once more, showing the reply and what is wrong with it, when it cannot be used. Where the second
-        is no better, or `repair` is False, items of lists that are wrong are left out, and complained about.
+        Ask once more, showing the reply and what is wrong with it, when it cannot be used or was cut. Where
+        the second is no better, or `repair` is False, the fuller of the two is taken, without the items of
+        lists that are wrong.
 
     Raises
     ------
     LLMError
-        When the endpoint fails; not when its replies are unusable.
+        When the endpoint fails before anything usable came; not when its replies are unusable.
     """
     schema = response_schema(reply)
     usage = Usage()
     complaints: list[str] = []
-    raw = ""
+    readings: list[_Reading[T]] = []
     turns = list(messages)
-    replies: list[tuple[str, bool]] = []
-    for attempt in range(2 if repair else 1):
-        if attempt:
-            turns = [*messages, *_correction(messages, raw, complaints, schema)]
+    for _ in range(2 if repair else 1):
         try:
             completion = llm.complete(turns, max_tokens=max_tokens, schema=schema)
         except ReplyError as error:
             usage += Usage.of(error)
             complaints.append(str(error))
-            continue
-        usage += Usage.of(completion)
-        raw, cut = completion.text, completion.finish_reason == "length"
-        replies.append((raw, cut))
-        if cut:
-            complaints.append(f"the reply was cut at {max_tokens} tokens")
-        value, wrong = read_reply(raw, reply)
-        complaints += wrong
-        if value is not None:
-            return Structured(value, raw, usage, tuple(complaints), cut)
-    for raw_reply, cut in reversed(replies):
-        value, _ = read_reply(raw_reply, reply, salvage=True)
-        if value is not None:
-            return Structured(value, raw_reply, usage, tuple(complaints), cut)
-    return Structured(None, raw, usage, tuple(complaints))
+            readings.append(_Reading(None, "", cut=False))
+        except LLMError as error:
+            if _fullest(readings, reply) is None:
+                raise
+            complaints.append(str(error))
+            break
+        else:
+            usage += Usage.of(completion)
+            reading, wrong = _read(completion, reply, max_tokens)
+            complaints += wrong
+            if reading.value is not None and not reading.cut:
+                return Structured(reading.value, reading.raw, usage, tuple(complaints))
+            readings.append(reading)
+        turns = [*messages, *_correction(llm, messages, readings[-1].raw, complaints, schema)]
+    best = _fullest(readings, reply)
+    if best is None:
+        return Structured(None, readings[-1].raw, usage, tuple(complaints))
+    return Structured(best.value, best.raw, usage, tuple(complaints), best.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading(Generic[T]):
+    value: T | None
+    raw: str
+    cut: bool
+
+
+def _read(completion: Completion, reply: type[T], max_tokens: int) -> tuple[_Reading[T], list[str]]:
+    cut = completion.finish_reason == "length"
+    value, wrong = read_reply(completion.text, reply)
+    complaints = [f"the reply was cut at {max_tokens} tokens", *wrong] if cut else list(wrong)
+    return _Reading(value, completion.text, cut), complaints
+
+
+def _fullest(readings: Sequence[_Reading[T]], reply: type[T]) -> _Reading[T] | None:
+    """Return the reading that says most, salvaged where it does not fit as a whole; None where none does."""
+    best, most = None, -1
+    for reading in readings:
+        value = reading.value or read_reply(reading.raw, reply, salvage=True)[0]
+        size = -1 if value is None else len(value.model_dump_json())
+        if value is not None and size > most:
+            best, most = _Reading(value, reading.raw, reading.cut), size
+    return best
 
 
 def read_reply(text: str, reply: type[T], *, salvage: bool = False) -> tuple[T | None, tuple[str, ...]]:
@@ -214,12 +240,16 @@ def _at(value: Any, place: tuple[int | str, ...]) -> Any:
 
 
 def _correction(
-    messages: Sequence[Message], raw: str, complaints: Sequence[str], schema: dict[str, Any]
+    llm: LanguageModel,
+    messages: Sequence[Message],
+    raw: str,
+    complaints: Sequence[str],
+    schema: dict[str, Any],
 ) -> list[Message]:
     language = question_language(messages[-1].content if messages else "")
     form = json.dumps(schema, ensure_ascii=False)
     shown = raw if len(raw) <= _SHOWN_REPLY else f"{raw[:_SHOWN_REPLY]}..."
-    said = prompt("repair", language).format(
+    said = prompt("repair", language, getattr(llm, "prompts", None)).format(
         error="\n".join(f"- {complaint}" for complaint in complaints),
         form=form if len(form) <= _SHOWN_SCHEMA else "-",
     )

@@ -27,6 +27,8 @@ from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import build_lexicon
 from ytrag_core.retrieval.names import name_arrays
 from ytrag_core.retrieval.relation_words import relation_texts
+from ytrag_core.retrieval.sentences import sentence_arrays
+from ytrag_core.retrieval.titles import title_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.tables import write_table
@@ -154,7 +156,10 @@ def build_snapshot(
         aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
     with recorder.stage("text index", len(passages) or graph.n_nodes):
-        _write_text_indices(writer, graph, passages, recorder)
+        titles: list[str] = content.chunks["title"].to_pylist() if passages else []
+        _write_text_indices(writer, graph, passages, titles, recorder)
+        texts = (text.as_py() for text in content.chunks["text"])
+        write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
     counts = {
         "documents": content.documents.num_rows,
         "chunks": content.chunks.num_rows,
@@ -344,7 +349,11 @@ def _write_graph(
 
 
 def _write_text_indices(
-    writer: SnapshotWriter, graph: GraphTables, passages: Sequence[str], recorder: StageRecorder
+    writer: SnapshotWriter,
+    graph: GraphTables,
+    passages: Sequence[str],
+    titles: Sequence[str],
+    recorder: StageRecorder,
 ) -> None:
     names: list[str] = graph.node_names().to_pylist()
     aliases = [*graph.entities["aliases"].to_pylist(), *graph.attributes["aliases"].to_pylist()]
@@ -355,7 +364,9 @@ def _write_text_indices(
     relations = relation_texts(graph.relations["name"].to_pylist())
     LexicalIndex.build(relations).save(writer.path / layout.RELATION_TERMS)
     if passages:
-        LexicalIndex.build(passages, progress=recorder.callback("text index")).save(writer.path / "bm25")
+        index = LexicalIndex.build(passages, progress=recorder.callback("text index"))
+        index.save(writer.path / "bm25")
+        write_arrays(_path(writer, layout.TITLES), title_arrays(titles, index))
 
 
 def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,23 +37,28 @@ _MAX_TOKENS = 4000
 _LONGEST_NAME = 60
 
 
+def _few(most: int) -> Any:
+    """Return a list that a model is asked to keep short; a longer one is taken all the same."""
+    return Field(default_factory=list, json_schema_extra={"maxItems": most})
+
+
 class _Entity(BaseModel):
     name: str
     description: str = ""
-    examples: list[str] = Field(default_factory=list)
+    examples: list[str] = _few(3)
 
 
 class _Relation(BaseModel):
     name: str
     description: str = ""
-    head: list[str] = Field(default_factory=list)
-    tail: list[str] = Field(default_factory=list)
+    head: list[str] = _few(6)
+    tail: list[str] = _few(6)
 
 
 class _Attribute(BaseModel):
     name: str
     description: str = ""
-    of: list[str] = Field(default_factory=list)
+    of: list[str] = _few(6)
 
 
 class SchemaReply(BaseModel):
@@ -67,9 +72,9 @@ class SchemaReply(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    entity_types: list[_Entity] = Field(default_factory=list)
-    relation_types: list[_Relation] = Field(default_factory=list)
-    attribute_types: list[_Attribute] = Field(default_factory=list)
+    entity_types: list[_Entity] = _few(24)
+    relation_types: list[_Relation] = _few(40)
+    attribute_types: list[_Attribute] = _few(20)
 
 
 def draft_with_llm(
@@ -112,7 +117,9 @@ def draft_with_llm(
             f"no reply could be made a schema of: {reason}; try another model, or draft without one"
         )
     judge = type_judge(encoder)
-    found = {kind: group_found(types, judge, None) for kind, types in _found(replies).items()}
+    found: dict[TypeKind, list[Found]] = {
+        kind: group_found(types, judge, None) for kind, types in _found(replies).items()
+    }
     if len(replies) > 1:
         listing = _listing(found)
         system = models.prompt("schema_merge", sample.language).format(**limits)

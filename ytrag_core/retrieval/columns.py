@@ -19,6 +19,7 @@ from ytrag_core.storage.arrays import ArraySpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import date
 
     from numpy.typing import NDArray
 
@@ -67,11 +68,26 @@ class FieldColumn:
     is_path: bool = False
 
     @classmethod
-    def of_strings(cls, column: pa.ChunkedArray | pa.Array, *, is_path: bool = False) -> FieldColumn:
-        """Return the column of one string a row; nulls are no values."""
+    def of_strings(
+        cls, column: pa.ChunkedArray | pa.Array, *, is_path: bool = False, distinct: bool = False
+    ) -> FieldColumn:
+        """Return the column of one string a row; nulls are no values.
+
+        Parameters
+        ----------
+        column
+            The strings.
+        is_path
+            Whether the last part of a path equals the whole.
+        distinct
+            Whether they are all different, or too long to compare: then none is looked for twice.
+        """
         strings = column.cast(pa.large_string())
         if isinstance(strings, pa.ChunkedArray):
             strings = strings.combine_chunks()
+        if distinct and not strings.null_count:
+            every = np.arange(len(strings), dtype=np.int32)
+            return cls(every, every, strings, is_path)
         encoded = strings.dictionary_encode()
         present = np.flatnonzero(encoded.indices.is_valid().to_numpy(zero_copy_only=False))
         codes = encoded.indices.drop_null().to_numpy().astype(np.int32)
@@ -179,7 +195,7 @@ def _bools(values: pa.Array) -> NDArray[np.bool_]:
     return hit
 
 
-def _text_of(value: Scalar) -> str:
+def _text_of(value: Scalar | date) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal, TypeAlias, get_args
 
 from ytrag_core.errors import QueryError
@@ -39,19 +40,20 @@ class Condition:
     operator
         `=`, `!=`, `<`, `<=`, `>`, `>=`, `~` (contains, whatever the case) or `in` (equals one of several).
     values
-        What to compare with; several for `in` only.
+        What to compare with, several for `in` only; a date is kept as its text.
     """
 
     field: str
     operator: Operator
-    values: tuple[Scalar, ...]
+    values: tuple[Scalar | date, ...]
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, str) or not self.field.strip():
             raise QueryError(f"the field of a condition is {self.field!r}; name one, as in {_EXAMPLES}")
         if self.operator not in _OPERATORS:
             raise QueryError(f"the operator is {self.operator!r}; choose from {' '.join(_OPERATORS)}")
-        values = (self.values,) if isinstance(self.values, str | int | float) else tuple(self.values)
+        given = (self.values,) if isinstance(self.values, str | int | float | date) else self.values
+        values = tuple(value.isoformat() if isinstance(value, date) else value for value in given)
         if not values or (len(values) > 1 and self.operator != "in"):
             raise QueryError(
                 f"{len(values)} values arrived for {self.field} {self.operator}; one is wanted, several for "
@@ -59,7 +61,9 @@ class Condition:
             )
         wrong = [value for value in values if not isinstance(value, str | int | float)]
         if wrong:
-            raise QueryError(f"{self.field} is compared with {wrong[0]!r}; a text or a number is wanted")
+            raise QueryError(
+                f"{self.field} is compared with {wrong[0]!r}; a text, a number or a date is wanted"
+            )
         object.__setattr__(self, "values", values)
 
     @classmethod

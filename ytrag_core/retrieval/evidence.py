@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ytrag_core.retrieval.lexical import lexical_tokens
 from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, SentenceSpan, TripleHit
-from ytrag_core.retrieval.sentences import PassageSentences, best_sentences, stating_sentences
+from ytrag_core.retrieval.sentences import Span, sentences_that_tell
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -43,16 +42,14 @@ def assemble_evidence(
     Only passages that are `allowed`, (n_chunks,) bool, are named as those that state a fact.
     """
     rows = ranked.rows.tolist()
-    texts = {row: view.chunk(row) for row in rows}
-    passages = {row: PassageSentences(text) for row, (_, _, text) in texts.items()}
     shown = {triple for path in paths for triple in path.triples} | set(facts.ids[:top_k].tolist())
-    cards = _Cards(view, sorted(shown), passages, allowed)
-    weights = {term: view.lexical.rarity(term) for term in dict.fromkeys(lexical_tokens(question))}
+    cards = _Cards(view, sorted(shown), allowed)
+    bearing = cards.find_sentences(rows, question)
     chunks = []
-    for row, score, routes in zip(rows, ranked.scores.tolist(), ranked.routes, strict=True):
-        chunk_id, title, text = texts[row]
-        sentences = passages[row]
-        best = best_sentences(sentences, weights, cards.stating.get(row, ()))
+    for row, score, routes, sentences in zip(
+        rows, ranked.scores.tolist(), ranked.routes, bearing, strict=True
+    ):
+        chunk_id, title, text = view.chunk(row)
         page, heading = view.place(row)
         document, start = view.origin(row)
         chunks.append(
@@ -66,7 +63,8 @@ def assemble_evidence(
                 heading=heading,
                 document=document,
                 start=start,
-                sentences=tuple(sentences.spans[sentence] for sentence in best),
+                sentences=tuple(sentences),
+                duplicates=tuple(map(view.chunk_id, ranked.copies.get(row, ()))),
             )
         )
     return Evidence(
@@ -94,24 +92,11 @@ class _Cards:
         The snapshot.
     triples
         Ids, ascending.
-    passages
-        Row -> passages read already; others that state a triple are added.
     allowed
         (n_chunks,) bool, the passages that may be named; all without it.
-
-    Attributes
-    ----------
-    stating
-        Row -> the sentences that state a triple, once for each.
     """
 
-    def __init__(
-        self,
-        view: SnapshotView,
-        triples: Sequence[int],
-        passages: dict[int, PassageSentences],
-        allowed: NDArray[np.bool_] | None,
-    ) -> None:
+    def __init__(self, view: SnapshotView, triples: Sequence[int], allowed: NDArray[np.bool_] | None) -> None:
         ids = np.array(triples, np.int32)
         heads, tails = view.heads(ids).tolist(), view.out.indices[ids].tolist()
         self._view = view
@@ -122,8 +107,7 @@ class _Cards:
         self._homonyms = view.homonyms(np.array(nodes, np.int32))
         self._rows = {triple: self._stated_in(triple, allowed) for triple in triples}
         self._chunk_ids = {triple: tuple(map(view.chunk_id, rows)) for triple, rows in self._rows.items()}
-        self.stating: dict[int, list[int]] = {}
-        self._sentences = {triple: self._stating(triple, passages) for triple in triples}
+        self._sentences: dict[int, list[SentenceSpan]] = {triple: [] for triple in triples}
 
     def _stated_in(self, triple: int, allowed: NDArray[np.bool_] | None) -> list[int]:
         provenance = self._view.triple_chunks
@@ -132,20 +116,35 @@ class _Cards:
         stated: list[int] = (rows if allowed is None else rows[allowed[rows]]).tolist()
         return stated
 
-    def _stating(self, triple: int, passages: dict[int, PassageSentences]) -> tuple[SentenceSpan, ...]:
-        """Return where the first few passages that state a triple do so."""
-        head, tail = (self._name[end] for end in self._ends[triple])
-        relation = self._view.relation_names[self._relation[triple]]
-        found = []
-        stated = zip(self._rows[triple], self._chunk_ids[triple], strict=True)
-        for row, chunk_id in islice(stated, _N_STATING):
-            if row not in passages:
-                passages[row] = PassageSentences(self._view.chunk(row)[2])
-            passage = passages[row]
-            sentences = stating_sentences(passage, head, relation, tail)
-            self.stating.setdefault(row, []).extend(sentences)
-            found += [SentenceSpan(chunk_id, *passage.spans[sentence]) for sentence in sentences]
-        return tuple(found)
+    def find_sentences(self, rows: Sequence[int], question: str) -> list[list[Span]]:
+        """Find the sentences that state the triples; return those of some passages that bear on a question.
+
+        A triple is looked for in the first few passages that state it.
+        """
+        view = self._view
+        terms = dict.fromkeys(lexical_tokens(question)) if rows else {}
+        places = {row: place for place, row in enumerate(rows)}
+        stated, owners = [], []
+        for position, (triple, stating) in enumerate(self._rows.items()):
+            for row, chunk_id in zip(stating[:_N_STATING], self._chunk_ids[triple], strict=False):
+                stated.append((position, places.setdefault(row, len(places))))
+                owners.append((triple, chunk_id))
+        if not places:
+            return []
+        relations = view.relation_names
+        spans, bearing = sentences_that_tell(
+            view.passages(list(places)),
+            len(rows),
+            [
+                (self._name[head], relations[self._relation[triple]], self._name[tail])
+                for triple, (head, tail) in self._ends.items()
+            ],
+            stated,
+            {term: view.lexical.rarity(term) for term in terms},
+        )
+        for (triple, chunk_id), found in zip(owners, spans, strict=True):
+            self._sentences[triple] += [SentenceSpan(chunk_id, *span) for span in found]
+        return bearing
 
     def hit(self, triple: int, score: float, hints: Mapping[int, str] | None = None) -> TripleHit:
         """Return a triple; without `hints`, each end is told apart by what is not in the triple."""
@@ -158,7 +157,7 @@ class _Cards:
             chunk_ids=self._chunk_ids[triple],
             head_hint=self._hint(head, (head, tail)) if hints is None else hints[head],
             tail_hint=self._hint(tail, (head, tail)) if hints is None else hints[tail],
-            sentences=self._sentences[triple],
+            sentences=tuple(self._sentences[triple]),
         )
 
     def path(self, path: Path) -> PathHit:

@@ -1,4 +1,4 @@
-"""Routes to one ranking of passages, each with the routes that found it."""
+"""Routes to one ranking of passages, each with the routes that found it and what each adds to its score."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.kernels.topk import top_k
+from ytrag_core.retrieval.weights import FEATURES, SIDE_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ytrag_core.config import RetrievalSettings
-
-__all__ = ["TYPES", "RankedChunks", "RouteChunks", "best_chunks", "fuse"]
+__all__ = [
+    "TYPES",
+    "RankedChunks",
+    "RouteChunks",
+    "best_chunks",
+    "fuse",
+    "likelihood",
+    "rank_parts",
+    "weigh",
+]
 
 TYPES = "types"
-"""The part of a score that a soft filter adds."""
+"""The part of a score that is no route's but a soft filter's."""
 
-_LOG_FLOOR = 1e-6
-_SIDE_WEIGHT = 0.1
+_ROUTE_OF = FEATURES | SIDE_FEATURES
+_RANK_OFFSET = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +65,9 @@ class RankedChunks:
         Route -> (n,) float64, what it adds to each score; they sum to the scores. `TYPES` is the part of a
         soft filter.
     raw
-        Route -> (n,) float32, what it says itself of each row.
+        Route -> (n,) float32, its first feature before it is weighed.
+    copies
+        Row -> rows of passages that say the same and stand behind.
     """
 
     rows: NDArray[np.int32]
@@ -65,22 +75,25 @@ class RankedChunks:
     routes: list[dict[str, int]]
     parts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     raw: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    copies: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     def first(self, k: int) -> RankedChunks:
         """Return the `k` best."""
-        return self if k >= self.rows.shape[0] else self._at(np.arange(k))
+        return self if k >= self.rows.shape[0] else self.at(np.arange(k))
 
     def of(self, rows: Sequence[int]) -> RankedChunks:
         """Return what there is of some chunk rows, best first."""
-        return self._at(np.flatnonzero(np.isin(self.rows, np.array(rows, np.int32))))
+        return self.at(np.flatnonzero(np.isin(self.rows, np.array(rows, np.int32))))
 
-    def _at(self, places: NDArray[np.int64]) -> RankedChunks:
+    def at(self, places: NDArray[np.int64]) -> RankedChunks:
+        """Return what stands at some places, in their order."""
         return RankedChunks(
             self.rows[places],
             self.scores[places],
             [self.routes[place] for place in places.tolist()],
             {name: part[places] for name, part in self.parts.items()},
-            {name: scores[places] for name, scores in self.raw.items()},
+            {name: values[places] for name, values in self.raw.items()},
+            self.copies,
         )
 
 
@@ -99,92 +112,99 @@ def best_chunks(rows: NDArray[np.int32], scores: NDArray[np.float32], k: int) ->
     return RouteChunks(rows[best].astype(np.int32), scores[best])
 
 
+def weigh(
+    features: Mapping[str, NDArray[np.float32]], weights: Mapping[str, float]
+) -> dict[str, NDArray[np.float64]]:
+    """Return what each route adds to the score of each candidate: route -> (n,) float64.
+
+    Parameters
+    ----------
+    features
+        Feature -> (n,) float32; see `ytrag_core.retrieval.features.passage_features`.
+    weights
+        Feature -> what it counts; one that is missing counts nothing.
+    """
+    parts: dict[str, NDArray[np.float64]] = {}
+    for name, values in features.items():
+        part = weights.get(name, 0.0) * values.astype(np.float64)
+        route = _ROUTE_OF[name]
+        parts[route] = parts[route] + part if route in parts else part
+    return parts
+
+
+def rank_parts(
+    found: Mapping[str, RouteChunks], candidates: NDArray[np.int32], trust: Mapping[str, float]
+) -> dict[str, NDArray[np.float64]]:
+    """Return parts without any weight: each route's trust times 5 / (5 + rank), rank from 0.
+
+    The inverse of a shifted rank is about the chance that a passage at that place is right, and needs no
+    calibration of scores (Cormack, Clarke, Buettcher, SIGIR 2009, with a smaller shift: here the first places
+    tell most).
+    """
+    parts = {}
+    for route, chunks in found.items():
+        part = np.zeros(candidates.shape[0], np.float64)
+        at = np.minimum(np.searchsorted(candidates, chunks.rows), max(candidates.shape[0] - 1, 0))
+        kept = candidates[at] == chunks.rows if candidates.shape[0] else np.zeros(0, bool)
+        inverse = _RANK_OFFSET / (_RANK_OFFSET + np.arange(chunks.rows.shape[0]))
+        part[at[kept]] = inverse[kept]
+        parts[route] = trust.get(route, 1.0) * part
+    return parts
+
+
+def likelihood(parts: Mapping[str, NDArray[np.float64]], n: int) -> NDArray[np.float64]:
+    """Return the share of each of `n` candidates in being a wanted passage: the softmax of its score."""
+    total = np.sum([*parts.values(), np.zeros(n)], axis=0)
+    return np.exp(total - total.max(initial=-np.inf)) if n else total
+
+
 def fuse(
     found: Mapping[str, RouteChunks],
-    rescored: Mapping[str, NDArray[np.float32]],
+    parts: Mapping[str, NDArray[np.float64]],
     candidates: NDArray[np.int32],
     k: int,
-    settings: RetrievalSettings,
-    trust: Mapping[str, float],
+    features: Mapping[str, NDArray[np.float32]] | None = None,
     bonus: NDArray[np.float32] | None = None,
 ) -> RankedChunks:
-    """Rank the candidates of all routes.
-
-    The score of a passage is a sum over routes, each in its natural unit, so that a route which does not tell
-    passages apart for this question adds nearly the same to all of them:
-
-    - PageRank: the natural logarithm of what is visited relative to the most visited passage;
-    - BM25: `coverage_weight` times the share of what the question says that the passage holds, times the
-      best one's share: the more a single passage holds, the likelier it answers alone;
-    - dense: the standard scores of its similarities to the question and to the question without its names,
-      times `question_weight` and `residual_weight`, times the trust in them;
-    - path: `path_weight` times the score relative to the best, times the trust in triples;
-    - the others, which speak through the seeds of the walk already: a tenth of the relative score.
+    """Rank the candidates of all routes by the sum of their parts, ties by the lower row.
 
     Parameters
     ----------
     found
-        What each route put forward.
-    rescored
-        Scores of `candidates` for routes that can score any passage, (n,) float32 each; of BM25 the coverage,
-        of dense the weighted standard scores.
+        What each route put forward: says which routes found a passage, and where.
+    parts
+        Route -> (n,) float64, as `weigh` or `rank_parts` gives it.
     candidates
         (n,) int32 chunk rows, ascending.
     k
         How many to return.
-    settings
-        The weights.
-    trust
-        Route -> how far it is to be trusted for this question, in [0, 1]; 1 where it is not named.
+    features
+        Feature -> (n,) float32; the first one of each route is kept beside the ranking.
     bonus
         (n,) float32 added to each candidate for what is no route's: the types that were asked for.
     """
-    total = np.zeros(candidates.shape[0], np.float64)
-    parts: dict[str, NDArray[np.float64]] = {}
+    all_parts = dict(parts)
     raw: dict[str, NDArray[np.float32]] = {}
+    for name, values in (features or {}).items():
+        raw.setdefault(_ROUTE_OF[name], values)
     if bonus is not None:
-        parts[TYPES] = bonus.astype(np.float64)
-        total += parts[TYPES]
-    ranks: dict[str, NDArray[np.int32]] = {}
-    for route, chunks in found.items():
-        positions = np.searchsorted(candidates, chunks.rows)
-        ranks[route] = np.zeros(candidates.shape[0], np.int32)
-        ranks[route][positions] = np.arange(1, positions.shape[0] + 1)
-        if not chunks.rows.size or chunks.scores[0] <= 0:
-            continue
-        scores = rescored.get(route)
-        if scores is None:
-            scores = np.zeros(candidates.shape[0], np.float32)
-            scores[positions] = chunks.scores
-        raw[route] = scores
-        parts[route] = trust.get(route, 1.0) * _contribution(route, scores, float(chunks.scores[0]), settings)
-        total += parts[route]
+        all_parts[TYPES] = bonus.astype(np.float64)
+    total = np.sum([*all_parts.values(), np.zeros(candidates.shape[0])], axis=0)
     scores = total.astype(np.float32)
     best = top_k(scores, min(k, scores.shape[0]))
     routes: list[dict[str, int]] = [{} for _ in range(best.shape[0])]
-    for route, rank_of in ranks.items():
-        for found_by, rank in zip(routes, rank_of[best].tolist(), strict=True):
-            if rank:
-                found_by[route] = rank
+    for route, chunks in found.items():
+        order = np.argsort(chunks.rows, kind="stable")
+        at = np.searchsorted(chunks.rows, candidates[best], sorter=order)
+        at = np.minimum(at, max(chunks.rows.shape[0] - 1, 0))
+        places = order[at] if chunks.rows.shape[0] else np.zeros(0, np.int64)
+        for found_by, row, place in zip(routes, candidates[best].tolist(), places.tolist(), strict=False):
+            if chunks.rows[place] == row:
+                found_by[route] = place + 1
     return RankedChunks(
         candidates[best],
         scores[best],
         routes,
-        {name: part[best] for name, part in parts.items()},
-        {name: scores_of[best] for name, scores_of in raw.items()},
+        {name: part[best] for name, part in all_parts.items()},
+        {name: values[best] for name, values in raw.items()},
     )
-
-
-def _contribution(
-    route: str, scores: NDArray[np.float32], best: float, settings: RetrievalSettings
-) -> NDArray[np.float64]:
-    """Return what a route adds to each candidate, (n,) float64."""
-    wide = scores.astype(np.float64)
-    if route == "bm25":
-        return settings.coverage_weight * best * wide
-    if route == "dense":
-        return wide
-    relative = np.clip(wide / best, 0.0, 1.0)
-    if route == "ppr":
-        return np.log(np.maximum(relative, _LOG_FLOOR))
-    return (settings.path_weight if route == "path" else _SIDE_WEIGHT) * relative

@@ -15,11 +15,14 @@ __all__ = [
     "METADATA",
     "NAMES",
     "RELATION_TERMS",
+    "SENTENCES",
     "STRING_VECTORS",
+    "TITLES",
     "TRIPLE_VECTORS",
     "graph_spec",
     "passage_text",
     "string_spec",
+    "title_spec",
     "triple_text",
     "vector_spec",
     "window_spec",
@@ -28,6 +31,8 @@ __all__ = [
 GRAPH = "graph.arrow"
 METADATA = "metadata.arrow"
 NAMES = "names.arrow"
+SENTENCES = "sentences.arrow"
+TITLES = "titles.arrow"
 STRING_VECTORS = "vectors/strings.arrow"
 RELATION_TERMS = "relation_terms"
 TRIPLE_VECTORS = "vectors/triples.arrow"
@@ -79,6 +84,11 @@ def graph_spec(n_nodes: int, n_triples: int, n_chunks: int, n_communities: int) 
     spec["alias_target"] = _ints(np.int32)
     spec["alias_similarity"] = _ints(np.float32)
     return spec
+
+
+def title_spec(n_chunks: int) -> dict[str, ArraySpec]:
+    """Return the arrays of `titles.arrow`: the terms of each passage's title, as BM25 numbers them."""
+    return {"title_indptr": _ints(np.int64, n_chunks + 1), "title_terms": _ints(np.int32)}
 
 
 def vector_spec(n_rows: int | None, dimension: int) -> dict[str, ArraySpec]:

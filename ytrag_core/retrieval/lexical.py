@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import bm25s
@@ -23,7 +24,9 @@ __all__ = ["LexicalIndex", "lexical_tokens"]
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]{{2,}}", re.UNICODE)
+_LONGEST_WORD = 8
 _HAS_CJK = re.compile(rf"[{_CJK}]")
+_CHINESE = re.compile(rf"[{_CJK}]+")
 _STOP = frozenset(STOPWORDS_EN)
 
 
@@ -37,6 +40,10 @@ def lexical_tokens(text: str) -> list[str]:
         elif token not in _STOP:
             words.append(token)
     return words
+
+
+def _is_long_chinese(word: str) -> bool:
+    return len(word) > 1 and _HAS_CJK.match(word) is not None
 
 
 class LexicalIndex:
@@ -86,6 +93,23 @@ class LexicalIndex:
         scores = self._scores_of(terms)
         return scores / np.float32(attainable) if attainable > 0.0 else scores
 
+    def known_words(self, text: str) -> list[str]:
+        """Return the words of a text that some indexed text holds, each as often as it stands there.
+
+        Chinese words of two characters or more count wherever they stand: where one ends is guessed from what
+        follows ("隶属 于是" for "隶属于 是"), and of few words that are known few are found by chance.
+        """
+        words = [word for word in lexical_tokens(text) if self.knows(word) and not _is_long_chinese(word)]
+        for run in _CHINESE.findall(unicodedata.normalize("NFKC", text)):
+            for start in range(len(run) - 1):
+                parts = (run[start:end] for end in range(start + 2, min(start + _LONGEST_WORD, len(run)) + 1))
+                words.extend(filter(self.knows, parts))
+        return words
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the words of a text that no indexed text holds; Chinese ones are left out."""
+        return [word for word in lexical_tokens(text) if not self.knows(word) and not _HAS_CJK.match(word)]
+
     def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""
         n_holding = self.holders(term).shape[0]
@@ -98,6 +122,19 @@ class LexicalIndex:
         indptr, indices = self._model.scores["indptr"], self._model.scores["indices"]
         rows: NDArray[np.int32] = indices[indptr[position] : indptr[position + 1]].astype(np.int32)
         return rows
+
+    def numbers(self, terms: Sequence[str]) -> NDArray[np.int32]:
+        """Return the numbers of those terms that any text holds, int32, in their order."""
+        vocabulary = {} if self._model is None else self._model.vocab_dict
+        return np.array([vocabulary[term] for term in terms if term in vocabulary], np.int32)
+
+    @cached_property
+    def rarities(self) -> NDArray[np.float32]:
+        """(n_terms,) float32: the rarity of each term by its number."""
+        if self._model is None:
+            return np.empty(0, np.float32)
+        n_holding: NDArray[np.int64] = np.diff(self._model.scores["indptr"])
+        return np.log1p((self.n_documents - n_holding + 0.5) / (n_holding + 0.5)).astype(np.float32)
 
     def term_weights(self) -> NDArray[np.float32]:
         """Return (n_documents,) float32, the sum of the rarities of the terms of each text."""

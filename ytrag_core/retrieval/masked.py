@@ -54,7 +54,7 @@ def search_allowed(
     k = min(k, n_allowed)
     if not index.is_exact and n_allowed >= _LEAST_SHARE * len(allowed):
         wanted = int(_SURPLUS * k * len(allowed) / max(n_allowed, 1)) + 1
-        ids, scores = index.search(query, wanted, n_candidates=max(400, 2 * wanted))
+        ids, scores = index.search(query, wanted, n_candidates=max(400, wanted))
         kept = allowed[ids[0]]
         if np.count_nonzero(kept) >= k:
             return ids[0][kept][:k], scores[0][kept][:k]

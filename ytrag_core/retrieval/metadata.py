@@ -109,7 +109,7 @@ class MetadataColumns:
         if field in _OF_CHUNKS:
             if field not in self._known:
                 column = self._snapshot.table("chunks", [field], CHUNKS, CHUNK_PLACES)[field]
-                made = FieldColumn.of_strings(column)
+                made = FieldColumn.of_strings(column, distinct=field in ("id", "text"))
                 if field == "text":
                     return made, False
                 self._known[field] = made

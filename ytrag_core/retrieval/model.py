@@ -85,6 +85,8 @@ class ChunkHit:
         Where its text begins in the document's, in characters.
     sentences
         Offsets (start, end) in `text` of the sentences that bear on the question, ascending.
+    duplicates
+        Ids of passages that say the same but for a little and stand behind all others.
     """
 
     id: str
@@ -97,9 +99,10 @@ class ChunkHit:
     document: str = ""
     start: int = 0
     sentences: tuple[tuple[int, int], ...] = ()
+    duplicates: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form; page and heading appear only where there are any.
+        """Return the JSON form; page, heading and duplicates appear only where there are any.
 
         `start` of a sentence is its offset in `text`; with the `start` of the passage added, that in the
         document's text.
@@ -119,6 +122,8 @@ class ChunkHit:
         record["sentences"] = [
             {"start": start, "end": end, "text": self.text[start:end]} for start, end in self.sentences
         ]
+        if self.duplicates:
+            record["duplicates"] = list(self.duplicates)
         return record
 
 

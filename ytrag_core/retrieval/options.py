@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from ytrag_core.errors import QueryError
+from ytrag_core.retrieval.type_filter import TypeFilter
+
 if TYPE_CHECKING:
     from ytrag_core.retrieval.conditions import Where
     from ytrag_core.retrieval.rerank import Reranker
-    from ytrag_core.retrieval.type_filter import TypeFilter
 
-__all__ = ["Filters"]
+__all__ = ["Filters", "check_filters"]
 
 
 class Filters(TypedDict, total=False):
@@ -30,3 +32,30 @@ class Filters(TypedDict, total=False):
     types: TypeFilter | None
     where: Where | None
     reranker: Reranker | None
+
+
+def check_filters(filters: Filters) -> None:
+    """Refuse arguments that there are not, and such as are of another kind.
+
+    Parameters
+    ----------
+    filters
+        As a caller gives them.
+
+    Raises
+    ------
+    QueryError
+        One is unknown, or is no filter or reranker.
+    """
+    known = Filters.__annotations__
+    unknown = [name for name in filters if name not in known]
+    if unknown:
+        raise QueryError(f"there is no option {unknown[0]!r}; choose from {', '.join(known)}")
+    types, reranker = filters.get("types"), filters.get("reranker")
+    if types is not None and not isinstance(types, TypeFilter):
+        raise QueryError(f"types is of type {type(types).__name__}; make a TypeFilter(entity_types=...)")
+    if reranker is not None and not callable(getattr(reranker, "score", None)):
+        raise QueryError(
+            f"the reranker is of type {type(reranker).__name__}; give one with score(question, passages), "
+            "for example CrossEncoder.load(folder)"
+        )

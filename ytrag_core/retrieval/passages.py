@@ -8,7 +8,7 @@ import numpy as np
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.gather import gather_rows
-from ytrag_core.kernels.half_dot import half_dot
+from ytrag_core.kernels.half_dot import half_dot, half_to_float
 from ytrag_core.retrieval.masked import search_allowed
 from ytrag_core.retrieval.trust import Background, sample_rows
 
@@ -93,6 +93,10 @@ class PassageIndex:
         """Return a sample of the windows, to tell what a similarity to any of them is like."""
         n_windows = len(self._owners)
         return Background(self._bits[sample_rows(n_windows)], n_windows)
+
+    def first_windows(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the vector of each passage's first window, (n, d) float32."""
+        return half_to_float(self._bits[self._indptr[rows]])
 
     def scores(
         self, query: NDArray[np.float32], rows: NDArray[np.int32] | None = None

@@ -32,7 +32,7 @@ _VALUE_PENALTY = np.float32(0.1)
 _STEP_BONUS = np.float32(0.1)
 _CHOICE_COST = np.float32(0.07)
 _WORD_GAIN = np.float32(0.5)
-_SCANNED = 16_384
+_SCANNED = 32_768
 _PREFERRED_BONUS = 0.2
 
 
@@ -93,7 +93,7 @@ def find_paths(
     Notes
     -----
     Time is bounded whatever the degrees: at each of `max_hops` steps the rows of at most `beam` nodes are
-    read, of each at most 16,384 entries, of which `row_limit` are taken and 512 in all scored in full.
+    read, at most 32,768 entries of each direction; of a row `row_limit` are taken, of all 512 scored in full.
     """
     starts = sorted(seeds, key=lambda node: (-seeds[node], node))[:_MAX_SEEDS]
     if not starts or view.n_triples == 0:
@@ -122,7 +122,7 @@ class _BeamSearch:
         n, width, n_relations = starts.shape[0], query.question.shape[0], view.n_relations
         self._view, self._query, self._asked, self._settings = view, query, asked, settings
         self._allowed = allowed
-        self._likeness = np.full(n_relations, np.nan, np.float32)
+        self._likeness = np.zeros(n_relations, np.float32)
         self._tally = np.zeros(n_relations, np.int32)
         self._nodes = np.full((n, settings.max_hops + 1), -1, np.int32)
         self._nodes[:, 0] = starts

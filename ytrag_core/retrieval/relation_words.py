@@ -24,6 +24,9 @@ __all__ = ["AskedWords", "RelationWords", "relation_texts"]
 _PLACES = 64
 """Bits of a mask; the words of a question beyond them are left out."""
 _COMPARED = 256
+"""Most relations compared with a mention, of those made of its words only and of those with more."""
+_UNKNOWN_SHARE = 0.5
+_ROUNDING = 1e-3
 _REMEMBERED = 4096
 
 
@@ -45,7 +48,8 @@ class AskedWords:
     weight
         (n_words,) float32 inverse document frequency among relations.
     asked
-        What all places together weigh.
+        What all places together weigh, and half of the words that no relation has: where a question says
+        "wife" and a relation is called "married", its words tell less.
     agreement
         (n_relations,) float32 in [0, 1]: F1 of the words of a relation and those of the question, by weight.
     """
@@ -88,26 +92,33 @@ class RelationWords:
         if not words or not all(map(self._index.knows, words)):
             return False
         holders = min((self._index.holders(word) for word in words), key=len)
-        names = [self._names[relation] for relation in holders[:_COMPARED].tolist()]
+        weight = np.float32(sum(self._index.rarity(word) for word in set(words)))
+        of_no_other_word = holders[np.abs(self.said[holders] - weight) <= _ROUNDING * weight]
+        compared = [*of_no_other_word[:_COMPARED].tolist(), *holders[:_COMPARED].tolist()]
+        names = [self._names[relation] for relation in compared]
         parts = {part for name in names for part in (name, name.rstrip("/").rsplit("/", 1)[-1])}
         return any(relation_text(part).casefold() == text for part in parts)
 
     def asked(self, text: str) -> AskedWords:
         """Return what a question, without the names it asks about, says in words of relations."""
         n = len(self._names)
-        counts = Counter(word for word in lexical_tokens(text) if self._index.knows(word))
-        masks, matched = np.zeros(n, np.uint64), np.zeros(n, np.float32)
-        places, weights, n_places = [], [], 0
+        counts = Counter(self._index.known_words(text))
+        masks, agreement = np.zeros(n, np.uint64), np.zeros(n, np.float32)
+        places: list[int] = []
+        weights: list[float] = []
+        n_places = 0
         for word, count in counts.items():
             count = min(count, _PLACES - n_places)
-            if not count or len(weights) == _PLACES:
+            if not count:
                 break
             relations, weight = self._index.holders(word), self._index.rarity(word)
             masks[relations] |= np.uint64(1 << len(weights))
-            matched[relations] += np.float32(weight)
+            agreement[relations] += np.float32(weight)
             places.append(((1 << count) - 1) << n_places)
             weights.append(weight)
             n_places += count
         asked = sum(weight * place.bit_count() for weight, place in zip(weights, places, strict=True))
-        agreement = 2 * matched / np.maximum(np.float32(asked) + self.said, np.float32(1e-12))
+        asked += _UNKNOWN_SHARE * sum(map(self._index.rarity, self._index.unknown_words(text)))
+        alike = np.flatnonzero(masks)
+        agreement[alike] *= 2 / np.maximum(np.float32(asked) + self.said[alike], np.float32(1e-12))
         return AskedWords(masks, np.array(places, np.uint64), np.array(weights, np.float32), asked, agreement)

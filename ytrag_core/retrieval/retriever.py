@@ -21,11 +21,11 @@ from ytrag_core.retrieval.fusion import RankedChunks
 from ytrag_core.retrieval.masks import FilterMasks, Masks
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
 from ytrag_core.retrieval.model import Evidence
+from ytrag_core.retrieval.options import check_filters
 from ytrag_core.retrieval.rerank import reranked
 from ytrag_core.retrieval.routes import ON_GRAPH, Clock, Run, milliseconds_since
 from ytrag_core.retrieval.spelling import respell
 from ytrag_core.retrieval.triples import QueryVectors
-from ytrag_core.retrieval.type_filter import TypeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.options import Filters
     from ytrag_core.retrieval.rerank import Reranker
     from ytrag_core.retrieval.view import SnapshotView
@@ -111,6 +112,20 @@ class Retriever:
                 query = self._encode(asked)
             return self._answer(asked, query, top_k, wanted, start, masks, filters.get("reranker"))
 
+    def features(self, question: str) -> PassageFeatures | None:
+        """Return the candidates of a question with what the fusion knows of them; None without passages.
+
+        Raises
+        ------
+        QueryError
+            As for `retrieve`.
+        """
+        wanted = _checked(question, 1, None)
+        asked = self._read(question, wanted)
+        run = self._routes(asked, self._encode(asked), wanted, self._masks({})[0])
+        run.rank(1)
+        return run.features
+
     @contextmanager
     def _counted(self) -> Iterator[None]:
         """Count a question that is being answered."""
@@ -182,9 +197,8 @@ class Retriever:
 
     def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
+        check_filters(filters)
         types, where = filters.get("types"), filters.get("where")
-        if types is not None and not isinstance(types, TypeFilter):
-            raise QueryError(f"types is of type {type(types).__name__}; make a TypeFilter(entity_types=...)")
         start = time.perf_counter()
         masks = self._filters.of(types, metadata_filter(where))
         return masks, 0.0 if types is None and where is None else milliseconds_since(start)

@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.kernels.gather import gather_rows
-from ytrag_core.retrieval.fusion import RankedChunks, RouteChunks, best_chunks, fuse
+from ytrag_core.retrieval.bridge import bridge_scores
+from ytrag_core.retrieval.copies import LOOKED_BEHIND, copies_behind
+from ytrag_core.retrieval.features import PassageFeatures, passage_features, resemblance
+from ytrag_core.retrieval.fusion import (
+    RankedChunks,
+    RouteChunks,
+    best_chunks,
+    fuse,
+    likelihood,
+    rank_parts,
+    weigh,
+)
 from ytrag_core.retrieval.masked import search_allowed
 from ytrag_core.retrieval.masks import Masks, Selection
 from ytrag_core.retrieval.mentions import Mention, telling
 from ytrag_core.retrieval.pagerank import seed_mass, walk_from
 from ytrag_core.retrieval.paths import Path, find_paths, prefer_paths
 from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples
+from ytrag_core.retrieval.weights import FusionWeights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,13 +47,15 @@ ON_GRAPH = frozenset({"triple", "path", "ppr"})
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
 _MEMBERS = 512
+_COARSE = 10.0
+"""A walk that only weighs passages is followed less far than one that also puts them forward."""
 _COMMUNITY_BONUS = 0.05
 _NODE_BONUS = 0.5
 
 
 @dataclass(slots=True)
 class Clock:
-    """Milliseconds by stage."""
+    """Milliseconds by stage; what a stage does in several turns is summed."""
 
     timings_ms: dict[str, float] = field(default_factory=dict)
 
@@ -50,7 +64,8 @@ class Clock:
         """Note how long what is done inside takes."""
         start = time.perf_counter()
         yield
-        self.timings_ms[name] = milliseconds_since(start)
+        spent = self.timings_ms.get(name, 0.0) + milliseconds_since(start)
+        self.timings_ms[name] = round(spent, 3)
 
 
 def milliseconds_since(start: float) -> float:
@@ -86,9 +101,10 @@ class Run:
         self.seeds: dict[int, float] = {}
         self.trust: dict[str, float] = {}
         self.mentions = mentions
-        self.facts = ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+        self.facts = _no_triples()
         self.paths: list[Path] = []
         self.communities: list[tuple[int, float]] = []
+        self.features: PassageFeatures | None = None
 
     def rank(self, k: int) -> RankedChunks:
         """Run the wanted routes and fuse them."""
@@ -137,23 +153,40 @@ class Run:
         return best[:_N_COMMUNITIES]
 
     def _rank_chunks(self, k: int) -> RankedChunks:
-        found = self._found
+        found, wanted = self._found, self._wanted
         n_candidates = max(self._settings.n_candidates, k)
-        texts, bm25 = self._text_routes(n_candidates)
-        rescored: dict[str, NDArray[np.float32]] = {}
+        texts, coverage = self._text_routes(n_candidates)
         trust = self.trust = self._trust(texts)
-        walked = self._walk(texts, trust, n_candidates) if "ppr" in self._wanted else None
+        walked = self._walk(texts, trust, n_candidates) if "ppr" in wanted else None
+        from_names = self._walk_from_names() if "entity" in wanted else None
         with self._clock.stage("fuse"):
-            found |= {route: chunks for route, chunks in texts.items() if route in self._wanted}
+            found |= {route: chunks for route, chunks in texts.items() if route in wanted}
             self._graph_chunks(n_candidates)
-            candidates = np.unique(np.concatenate([chunks.rows for chunks in found.values()]))
-            if "dense" in found:
-                rescored["dense"] = self._resemblance(candidates)
-            if "bm25" in found:
-                rescored["bm25"] = bm25[candidates]
-            if walked is not None:
-                rescored["ppr"] = walked[candidates]
-            return fuse(found, rescored, candidates, k, self._settings, trust, self._preference(candidates))
+            first = found or texts  # a second hop alone starts from what the texts say
+            rows = np.unique(np.concatenate([chunks.rows for chunks in first.values()]))
+            values = passage_features(
+                first,
+                rows,
+                trust,
+                coverage=coverage,
+                titles=self._view.titles.shares(self._question, rows) if "bm25" in first else None,
+                walked=walked,
+                from_names=from_names,
+                resembling=self._resembling(rows) if "dense" in first else None,
+            )
+        named = np.unique(np.array([n for m in self.mentions for n in m.nodes], np.int32))
+        if "bridge" in wanted:
+            with self._clock.stage("bridge"):
+                before = likelihood(self._parts(first, values, rows, trust), rows.shape[0])
+                linked = bridge_scores(self._view, rows, before, named)
+                values = {**(values if len(wanted) > 1 else {}), "bridge": linked}
+                found["bridge"] = best_chunks(rows, linked, n_candidates)
+        with self._clock.stage("fuse"):
+            self.features = PassageFeatures(rows, values, named)
+            parts = self._parts(found, values, rows, trust)
+            bonus = self._preference(rows)
+            ranked = fuse(found, parts, rows, k + LOOKED_BEHIND, values, bonus)
+            return copies_behind(self._view, ranked, k)
 
     def _preference(self, rows: NDArray[np.int32]) -> NDArray[np.float32] | None:
         """Return what passages count for the types that are preferred; None where none are."""
@@ -164,16 +197,22 @@ class Run:
         counted: NDArray[np.float32] = weight * preferred.chunks[rows].astype(np.float32)
         return counted
 
-    def _resemblance(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return what passages count for resembling the question, and what it asks about its names."""
-        view, query, settings = self._view, self._query, self._settings
-        scores = view.chunk_index.scores(query.question, rows)
-        total = np.float32(settings.question_weight) * self._passage_spread.standardised(scores)
-        if query.residual is not query.question:
-            scores = view.chunk_index.scores(query.residual, rows)
-            spread = view.passage_background.spread(query.residual)
-            total += np.float32(settings.residual_weight) * spread.standardised(scores)
-        return total
+    def _parts(
+        self,
+        found: Mapping[str, RouteChunks],
+        features: Mapping[str, NDArray[np.float32]],
+        rows: NDArray[np.int32],
+        trust: Mapping[str, float],
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return what each route adds to each candidate, by weights or by ranks."""
+        settings = self._settings
+        if settings.fusion == "ranks":
+            return rank_parts(found, rows, trust)
+        weights = FusionWeights.shipped().weights if settings.weights is None else settings.weights
+        return weigh(features, weights)
+
+    def _resembling(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return resemblance(self._view, self._query, self._passage_spread, rows)
 
     @cached_property
     def _passage_spread(self) -> Spread:
@@ -195,12 +234,12 @@ class Run:
         """Return what the text routes put forward, for walks too, and the coverage of all passages."""
         view, texts = self._view, {}
         bm25 = np.empty(0, np.float32)
-        if self._wanted & {"ppr", "dense"}:
+        if self._wanted & {"ppr", "dense", "bridge"}:
             with self._clock.stage("dense"):
                 texts["dense"] = RouteChunks(
                     *view.chunk_index.search(self._query.question, n_candidates, self._allowed.chunks)
                 )
-        if self._wanted & {"ppr", "bm25"}:
+        if self._wanted & {"ppr", "bm25", "bridge"}:
             with self._clock.stage("bm25"):
                 bm25 = view.lexical.coverage(self._question)
                 if self._allowed.chunks is not None:
@@ -219,14 +258,31 @@ class Run:
             mass = seed_mass(view, self.mentions, self.facts, facts_trust, passages, self._settings)
             self.seeds = mass
             vertices, visits = walk_from(view, mass, self._settings)
-            is_chunk = vertices >= view.n_nodes
-            if self._allowed.chunks is not None:
-                # The walk passes through everything; what it may put forward is decided where it arrives.
-                is_chunk[is_chunk] = self._allowed.chunks[vertices[is_chunk] - view.n_nodes]
+            is_chunk = self._arrivals(vertices)
             rows = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
             walked = np.zeros(view.n_chunks, np.float32)
             walked[rows] = visits[is_chunk]
             self._found["ppr"] = best_chunks(rows, visits[is_chunk], 2 * n_candidates)
+        return walked
+
+    def _arrivals(self, vertices: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which vertices are passages that may be put forward; a walk passes through everything."""
+        n_nodes, allowed = self._view.n_nodes, self._allowed.chunks
+        is_chunk: NDArray[np.bool_] = vertices >= n_nodes
+        if allowed is not None:
+            is_chunk[is_chunk] = allowed[vertices[is_chunk] - n_nodes]
+        return is_chunk
+
+    def _walk_from_names(self) -> NDArray[np.float32]:
+        """Return (n_chunks,) how often walks from the question's names alone visit each passage."""
+        view = self._view
+        with self._clock.stage("entity"):
+            mass = seed_mass(view, self.mentions, _no_triples(), 0.0, (), self._settings)
+            coarse = self._settings.model_copy(update={"epsilon": _COARSE * self._settings.epsilon})
+            vertices, visits = walk_from(view, mass, coarse)
+            is_chunk = self._arrivals(vertices)
+            walked = np.zeros(view.n_chunks, np.float32)
+            walked[vertices[is_chunk] - view.n_nodes] = visits[is_chunk]
         return walked
 
     def _graph_chunks(self, n_candidates: int) -> None:
@@ -265,6 +321,10 @@ class Run:
                 node: factor * weight if preferred.nodes[node] else weight for node, weight in weights.items()
             }
         return weights
+
+
+def _no_triples() -> ScoredTriples:
+    return ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 def _behind(

@@ -3,153 +3,177 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ytrag_core.documents.sentences import split_sentences
+from ytrag_core.kernels.sentences import telling_sentences
+from ytrag_core.storage.arrays import ArraySpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["PassageSentences", "best_sentences", "stating_sentences"]
+    from numpy.typing import NDArray
 
-_CJK = "\u2e80"
+__all__ = ["SENTENCE_SPEC", "Passage", "Span", "passage_of", "sentence_arrays", "sentences_that_tell"]
+
+Span = tuple[int, int]
+"""Offsets in characters in the text of a passage, end exclusive."""
+
+_SCRIPTS = 0x2E80
+"""From here on characters are written without spaces between words."""
+
 _PART = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+|[^\W_\u3400-\u9fff\uf900-\ufaff]{2,}")
-_PART_WEIGHT = 0.5
-_RELATION_WEIGHT = 0.5
-_MOST = 2
-_WHOLE = 2.0
+
+SENTENCE_SPEC = {
+    "sentence_indptr": ArraySpec(np.dtype(np.int64), 1),
+    "sentence_start": ArraySpec(np.dtype(np.int32), 1),
+    "sentence_end": ArraySpec(np.dtype(np.int32), 1),
+}
+"""Arrays of the sentences of all passages: where each passage's begin, and their offsets in its text."""
 
 
-class PassageSentences:
-    """A passage's sentences, and where words stand in them.
+@dataclass(frozen=True, slots=True, eq=False)
+class Passage:
+    """A text and its sentences.
 
-    Parameters
+    Attributes
     ----------
     text
-        The passage.
+        The text.
+    starts, ends
+        (n_sentences,) int32 offsets in it, ascending.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._places: dict[str, tuple[int, ...]] = {}
-
-    @cached_property
-    def spans(self) -> list[tuple[int, int]]:
-        """Offsets (start, end) of the sentences in the passage, ascending."""
-        return split_sentences(self._text)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [start for start, _ in self.spans]
-
-    @cached_property
-    def _folded(self) -> str:
-        folded = self._text.lower()
-        if len(folded) == len(self._text):
-            return folded
-        # A letter whose lower case is longer stays as it is: offsets are those of the text.
-        return "".join(low if len(low := char.lower()) == 1 else char for char in self._text)
-
-    def places(self, words: str) -> tuple[int, ...]:
-        """Return the sentences that hold some words as they are but for their case, ascending.
-
-        Parameters
-        ----------
-        words
-            In lower case. Beside letters and digits of an alphabet no others may stand.
-        """
-        found = self._places.get(words)
-        if found is None:
-            at = self._folded.find(words) if words else -1
-            found = self._places[words] = () if at < 0 else self._found(words, at)
-        return found
-
-    def _found(self, words: str, at: int) -> tuple[int, ...]:
-        """Return the sentences that hold some words, which stand at `at` for the first time."""
-        folded, starts, size = self._folded, self._starts, len(words)
-        first, last = _is_letter(words[0]), _is_letter(words[-1])
-        found: list[int] = []
-        while at >= 0:
-            end = at + size
-            if not (
-                (first and at and _is_letter(folded[at - 1]))
-                or (last and end < len(folded) and _is_letter(folded[end]))
-            ):
-                sentence = bisect_right(starts, at) - 1
-                if not found or sentence > found[-1]:
-                    found.append(sentence)
-            at = folded.find(words, end)
-        return tuple(found)
+    text: str
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
 
 
-def _is_letter(char: str) -> bool:
-    return char < _CJK and char.isalnum()
+def passage_of(text: str) -> Passage:
+    """Return a text with its sentences."""
+    spans = np.array(split_sentences(text), np.int32).reshape(-1, 2)
+    return Passage(text, spans[:, 0], spans[:, 1])
 
 
-def stating_sentences(passage: PassageSentences, head: str, relation: str, tail: str) -> list[int]:
-    """Return the sentences that state a triple best, ascending; none where neither end is named.
+def sentence_arrays(texts: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of `SENTENCE_SPEC`."""
+    counts, pieces = [0], [np.empty((0, 2), np.int32)]
+    for text in texts:
+        spans = np.array(split_sentences(text), np.int32).reshape(-1, 2)
+        counts.append(len(spans))
+        pieces.append(spans)
+    spans = np.concatenate(pieces)
+    return {
+        "sentence_indptr": np.cumsum(counts, dtype=np.int64),
+        "sentence_start": np.ascontiguousarray(spans[:, 0]),
+        "sentence_end": np.ascontiguousarray(spans[:, 1]),
+    }
 
-    An end that is written out counts 1; where it is not, the share of its words counts half ("Nolan" for
-    "Christopher Nolan"). The share of the relation's words counts half. Of equal sentences the first is
-    taken, and a second one where both name both ends.
+
+def sentences_that_tell(
+    passages: Sequence[Passage],
+    n_shown: int,
+    triples: Sequence[tuple[str, str, str]],
+    stated: Sequence[tuple[int, int]],
+    words: Mapping[str, float],
+) -> tuple[list[list[Span]], list[list[Span]]]:
+    """Return the sentences that state facts, and those that bear on a question.
 
     Parameters
     ----------
-    passage
-        The passage.
-    head, relation, tail
-        The triple's names.
-    """
-    scores: dict[int, float] = {}
-    for end in (head.lower(), tail.lower()):
-        _count(scores, passage, [end], 1.0) or _count(scores, passage, _PART.findall(end), _PART_WEIGHT)
-    if not scores:
-        return []
-    named = dict(scores)
-    _count(scores, passage, _PART.findall(relation.lower()), _RELATION_WEIGHT)
-    best = max(scores[sentence] for sentence in named)
-    chosen = sorted(sentence for sentence in named if scores[sentence] == best)
-    n_shown = _MOST if named[chosen[0]] >= _WHOLE else 1
-    return chosen[:n_shown]
-
-
-def _count(scores: dict[int, float], passage: PassageSentences, words: Sequence[str], weight: float) -> bool:
-    """Add to each sentence the share of some words that it holds; return whether there is any."""
-    is_found = False
-    for word in words:
-        for sentence in passage.places(word):
-            scores[sentence] = scores.get(sentence, 0.0) + weight / len(words)
-            is_found = True
-    return is_found
-
-
-def best_sentences(
-    passage: PassageSentences, weights: Mapping[str, float], stating: Iterable[int]
-) -> list[int]:
-    """Return the sentences that bear on a question, at most two, ascending.
-
-    Parameters
-    ----------
-    passage
-        The passage.
-    weights
+    passages
+        The passages.
+    n_shown
+        How many of them, from the first, are asked for sentences that bear on the question.
+    triples
+        Head, relation and tail of each.
+    stated
+        Positions of a triple and of a passage that states it.
+    words
         The question's words, in lower case, and how much each tells.
+
+    Returns
+    -------
     stating
-        Sentences that state a fact found for the question, which may be one that the question cannot name;
-        each time counts as much as a word on average.
+        For each of `stated` one sentence, two where both name both ends, or none. An end that is written out
+        counts 1; where it is not, the share of its words counts half ("Nolan" for "Christopher Nolan"). The
+        share of the relation's words counts half. Of equal sentences the first.
+    bearing
+        For each passage shown up to two sentences, ascending: by what the words count that they hold, plus as
+        much as a word on average for each fact that they state, which may be one that the question cannot
+        name.
     """
-    if len(passage.spans) < _MOST:
-        return list(range(len(passage.spans)))
-    scores = [0.0] * len(passage.spans)
-    for word, weight in weights.items():
-        for sentence in passage.places(word):
-            scores[sentence] += weight
-    mean = sum(weights.values()) / max(len(weights), 1)
-    for sentence in stating:
-        scores[sentence] += mean
-    best = max(scores)
-    order = sorted(range(len(scores)), key=lambda sentence: (-scores[sentence], sentence))
-    kept = [sentence for sentence in order[:_MOST] if best > 0.0 and 2 * scores[sentence] >= best]
-    return sorted(kept or order[:1])
+    needles: dict[str, int] = {}
+    groups: list[list[int]] = []
+    for triple in triples:
+        head, relation, tail = (name.lower() for name in triple)
+        of_triple = ([head], [tail], _PART.findall(head), _PART.findall(tail), _PART.findall(relation))
+        groups += [[needles.setdefault(word, len(needles)) for word in group] for group in of_triple]
+    asked = [needles.setdefault(word, len(needles)) for word in words]
+    pairs = np.array(stated, np.int32).reshape(-1, 2)
+    text, text_indptr = _codes([_folded(passage.text) for passage in passages])
+    needle, needle_indptr = _codes(list(needles))
+    none = np.empty(0, np.int32)
+    starts = np.concatenate([none, *(passage.starts for passage in passages)])
+    ends = np.concatenate([none, *(passage.ends for passage in passages)])
+    indptr = np.cumsum([0, *(len(passage.starts) for passage in passages)], dtype=np.int64)
+    stating, bearing = telling_sentences(
+        text,
+        text_indptr,
+        indptr,
+        starts,
+        needle,
+        needle_indptr,
+        _letters(),
+        np.array([needle for group in groups for needle in group], np.int32),
+        np.cumsum([0, *map(len, groups)], dtype=np.int64),
+        np.ascontiguousarray(pairs[:, 0]),
+        np.ascontiguousarray(pairs[:, 1]),
+        np.array(asked, np.int32),
+        np.fromiter(words.values(), np.float64, len(words)),
+        n_shown,
+    )
+    return (
+        _spans(stating, indptr[pairs[:, 1]], starts, ends),
+        _spans(bearing, indptr[:n_shown], starts, ends),
+    )
+
+
+def _spans(
+    sentences: NDArray[np.int32],
+    first: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+) -> list[list[Span]]:
+    """Return the offsets of the sentences of each row that there are."""
+    if not len(starts):
+        return [[] for _ in sentences]
+    at = np.maximum(first[:, None] + sentences, 0)
+    rows = zip(sentences.tolist(), starts[at].tolist(), ends[at].tolist(), strict=True)
+    return [
+        [(start, end) for sentence, start, end in zip(*row, strict=True) if sentence >= 0] for row in rows
+    ]
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case, its offsets kept: a letter whose lower case is longer stays as it is."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+def _codes(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the code points of texts side by side, and where each begins."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    return codes, np.cumsum([0, *map(len, texts)], dtype=np.int64)
+
+
+@cache
+def _letters() -> NDArray[np.bool_]:
+    """Return which characters spell words with spaces between them."""
+    return np.array([chr(code).isalnum() for code in range(_SCRIPTS)], bool)

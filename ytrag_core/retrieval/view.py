@@ -20,10 +20,12 @@ from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
 from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
 from ytrag_core.retrieval.passages import PassageIndex
 from ytrag_core.retrieval.relation_words import RelationWords, relation_texts
+from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passage, passage_of
+from ytrag_core.retrieval.titles import TitleIndex, title_arrays
 from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -223,6 +225,15 @@ class SnapshotView:
         return LexicalIndex.load(self.snapshot.path / "bm25", self.n_chunks)
 
     @cached_property
+    def titles(self) -> TitleIndex:
+        """Words of the passages' titles; read from the table where a snapshot has no file of them."""
+        if layout.TITLES in self.snapshot.manifest.files:
+            arrays = self.snapshot.arrays(layout.TITLES, layout.title_spec(self.n_chunks))
+        else:
+            arrays = title_arrays(self._chunks[1].to_pylist(), self.lexical)
+        return TitleIndex(arrays["title_indptr"], arrays["title_terms"], self.lexical)
+
+    @cached_property
     def relation_words(self) -> RelationWords:
         """Words of relations; indexed when first used where a snapshot has no index of them."""
         folder, names = self.snapshot.path / layout.RELATION_TERMS, self.relation_names
@@ -304,6 +315,24 @@ class SnapshotView:
         """Return id, title and text of a chunk."""
         ids, titles, texts = self._chunks
         return str(ids[row].as_py()), str(titles[row].as_py()), str(texts[row].as_py())
+
+    @cached_property
+    def _sentences(self) -> dict[str, NDArray[Any]] | None:
+        if layout.SENTENCES not in self.snapshot.manifest.files:
+            return None
+        return self.snapshot.arrays(layout.SENTENCES, SENTENCE_SPEC)
+
+    def passages(self, rows: Sequence[int]) -> list[Passage]:
+        """Return the texts of some chunks with their sentences."""
+        texts, arrays = self._chunks[2], self._sentences
+        if arrays is None:
+            return [passage_of(str(texts[row].as_py())) for row in rows]
+        indptr, starts, ends = (arrays[name] for name in SENTENCE_SPEC)
+        found = []
+        for row in rows:
+            first, last = indptr[row], indptr[row + 1]
+            found.append(Passage(str(texts[row].as_py()), starts[first:last], ends[first:last]))
+        return found
 
     @cached_property
     def _places(self) -> tuple[pa.Array, pa.Array]:

@@ -1,1 +1,1 @@
-"""A graph schema: load and validate."""
+"""A graph schema: load, validate, draft, evolve and review."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ytrag_core.schema.model import TYPE_KINDS
+from ytrag_core.schema.model import TYPE_KINDS, type_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,10 @@ def advice(schema: GraphSchema) -> list[str]:
             told.append(
                 f"no relation reaches {_named(idle)}: add them to a head or a tail, or leave one empty"
             )
-    names = {kind: {part.name.casefold() for part in schema.types(kind)} for kind in TYPE_KINDS}
+    names = {
+        kind: {type_key(name) for part in schema.types(kind) for name in (part.name, *part.aliases)}
+        for kind in TYPE_KINDS
+    }
     both = sorted(names["relation"] & names["attribute"])
     if both:
         told.append(f"{_named(both)} are relation and attribute: the relation wins where a text states one")

@@ -99,7 +99,7 @@ def apply_decisions(schema: GraphSchema, decisions: Iterable[Decision]) -> Graph
     SchemaError
         If a name that is added is there already, or an alias's target is not there.
     """
-    types = {kind: list(schema.types(kind)) for kind in TYPE_KINDS}
+    types: dict[TypeKind, list[SchemaType]] = {kind: list(schema.types(kind)) for kind in TYPE_KINDS}
     rows = {
         (kind, type_key(name)): row
         for kind, listed in types.items()

@@ -148,7 +148,9 @@ def draft_schema(
     least
         How often a type must have been seen; the most frequent entity type is taken anyway.
     """
-    chosen = {kind: _chosen(kind, found.get(kind, ()), most[kind], least) for kind in most}
+    chosen: dict[TypeKind, list[Found]] = {
+        kind: _chosen(kind, found.get(kind, ()), most[kind], least) for kind in most
+    }
     entities = chosen["entity"]
     known = {type_key(one.name): one.name for one in entities}
     schema = GraphSchema(
@@ -200,7 +202,7 @@ def _with_aliases(found: Sequence[Found]) -> Iterable[tuple[Found, tuple[str, ..
     """Yield each type with its other names, none of which names another type."""
     taken = {type_key(one.name) for one in found}
     for one in found:
-        aliases = []
+        aliases: list[str] = []
         for form, _ in sorted(one.forms.items(), key=lambda counted: (-counted[1], counted[0])):
             key = type_key(form)
             if key not in taken and len(aliases) < _MOST_ALIASES:

@@ -31,6 +31,7 @@ class _HasDatabase(Protocol):
     @property
     def database(self) -> Database:
         """The open `meta.sqlite`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

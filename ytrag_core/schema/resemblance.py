@@ -196,8 +196,8 @@ class _Rows:
 
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the cosine of every row with a vector, to four decimals: rounding decides nothing."""
-        found: NDArray[np.float64] = np.round((self._rows[: self._n_rows] @ vector).astype(np.float64), 4)
-        return found
+        cosines: NDArray[np.float64] = (self._rows[: self._n_rows] @ vector).astype(np.float64)
+        return cosines.round(4)
 
 
 def relation_core(name: str) -> str:

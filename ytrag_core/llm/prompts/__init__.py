@@ -5,6 +5,7 @@ A prompt is a text with places to fill, as `str.format` has them: `{question}`; 
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 from importlib.resources import files
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["check_prompts", "prompt", "prompt_names"]
 
+_log = logging.getLogger(__name__)
+
 _FILE = re.compile(r"(?P<name>[a-z][a-z0-9_]*)\.(?P<language>[a-z]{2})\.txt")
+_PACKAGE = "ytrag_core.llm.prompts"
 _FALLBACK: Language = "en"
 _MAX_BYTES = 1_000_000
 
@@ -67,12 +71,14 @@ def prompt(name: str, language: Language, folder: Path | None = None) -> str:
 
 def prompt_names() -> tuple[str, ...]:
     """Return the names of the built-in prompts, sorted."""
-    found = (_FILE.fullmatch(entry.name) for entry in files(__package__).iterdir())
+    found = (_FILE.fullmatch(entry.name) for entry in files(_PACKAGE).iterdir())
     return tuple(sorted({match["name"] for match in found if match}))
 
 
 def check_prompts(folder: Path) -> None:
     """Refuse a folder of prompts of which one could not be used, or would never be looked at.
+
+    One that leaves out a place of the built-in prompt is warned about.
 
     Raises
     ------
@@ -86,19 +92,23 @@ def check_prompts(folder: Path) -> None:
         match = _FILE.fullmatch(path.name)
         if not match:
             continue
-        language = next((known for known in LANGUAGES if known == match["language"]), None)
+        languages: dict[str, Language] = {known: known for known in LANGUAGES}
+        language = languages.get(match["language"])
         if match["name"] not in names or language is None:
             raise ConfigError(
                 f"{path} replaces no prompt: there are {', '.join(names)}, "
                 f"each in {' and '.join(LANGUAGES)}; rename or remove it"
             )
-        prompt(match["name"], language, folder)
+        own = _places(prompt(match["name"], language, folder), str(path))
+        left_out = _places(_builtin(match["name"], language), path.name) - own
+        if left_out:
+            _log.warning("%s has no place for %s: the model will not be told", path, _listed(left_out))
 
 
 @cache
 def _builtin(name: str, language: str) -> str:
     for wanted in (language, _FALLBACK):
-        resource = files(__package__) / f"{name}.{wanted}.txt"
+        resource = files(_PACKAGE) / f"{name}.{wanted}.txt"
         if resource.is_file():
             return resource.read_text(encoding="utf-8").removesuffix("\n")
     raise KeyError(f"there is no prompt {name!r}; there are {', '.join(prompt_names())}")
@@ -133,8 +143,8 @@ def _places(text: str, where: str) -> frozenset[str]:
         if form or conversion or not name.isidentifier():
             place = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
             raise ConfigError(
-                f"{where} has the place {{{place[:60]}}}; wanted a plain name such as {{question}}, "
-                "and a literal brace written {{ or }}"
+                f"{where} has the place {{{place[:60]}}}; wanted a plain name such as {{question}}; "
+                "a literal brace is written {{ or }}"
             )
         names.add(name)
     return frozenset(names)

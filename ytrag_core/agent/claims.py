@@ -1,0 +1,171 @@
+"""Claims of an answer, and whether a passage states them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ytrag_core.agent.citations import cited_numbers, without_citations
+from ytrag_core.documents.sentences import split_sentences
+from ytrag_core.retrieval.lexical import lexical_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["OWN_MARK", "Claim", "Words", "contributes", "split_claims", "states", "words_of"]
+
+OWN_MARK = re.compile(r"[ \t]*[\[【［(（]\s*own(?: knowledge)?\s*[\]】］)）]", re.IGNORECASE)
+"""What a model is asked to write behind what it knows by itself."""
+
+_SHARE = 0.6
+_CONTRIBUTION = 0.25
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NAME = re.compile(r"\b[A-Z][^\W_]+")
+_QUOTED = re.compile(r"《([^》]+)》|「([^」]+)」")
+_CHINESE_NUMBER = re.compile(r"[〇零一二两三四五六七八九十百千万亿]{2,}")
+_ENDINGS = ("ingly", "edly", "ing", "ied", "ies", "ed", "es", "ly", "s", "e")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_EMPTY = _words("""
+    who whom whose what which when where why how did does do done has have had been being was were is are be
+    it its he she they them his her their there here this that these those also so as than then passage
+    passages according states stated says said mentions mentioned answer question therefore thus because
+    while both either one called named known about into from with for yes no not
+    的 了 是 在 和 与 及 也 都 就 由 被 把 对 向 从 这 那 其 他 她 它 该 此 为 根据 段落 文中 提到 所以 因此
+    答案 问题 位于 不是 没有
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement of an answer.
+
+    Attributes
+    ----------
+    text
+        Without citations and marks.
+    span
+        Where it stands in the answer, citations and marks included: (start, end).
+    numbers
+        Passages that it cites, in order, each once.
+    is_own
+        Whether the model marks it as its own knowledge.
+    """
+
+    text: str
+    span: tuple[int, int]
+    numbers: tuple[int, ...]
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a text says, for comparison.
+
+    Attributes
+    ----------
+    content
+        Stems of its content words.
+    telling
+        Those of them that stand in names, and its numbers.
+    """
+
+    content: frozenset[str]
+    telling: frozenset[str]
+
+
+def split_claims(answer: str) -> list[Claim]:
+    """Return the statements of an answer, one a sentence; what has no letter or digit is none."""
+    claims: list[Claim] = []
+    spans: list[tuple[int, int]] = []
+    for start, end in split_sentences(answer):
+        rest = OWN_MARK.sub("", without_citations(answer[start:end])).strip()
+        if spans and not any(character.isalnum() for character in rest):
+            # A citation behind the full stop belongs to the sentence before it.
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    for start, end in spans:
+        piece = answer[start:end]
+        text = OWN_MARK.sub("", without_citations(piece)).strip()
+        if any(character.isalnum() for character in text):
+            is_own = OWN_MARK.search(piece) is not None
+            claims.append(Claim(text, (start, end), cited_numbers(piece), is_own))
+    return claims
+
+
+@lru_cache(maxsize=4096)
+def words_of(text: str) -> Words:
+    """Return what a text says."""
+    plain = unicodedata.normalize("NFKC", text)
+    tokens = {_stem(token) for token in lexical_tokens(plain) if token not in _EMPTY}
+    numbers = {match.replace(",", "") for match in _NUMBER.findall(plain)}
+    numbers |= set(_CHINESE_NUMBER.findall(plain))
+    names = {_stem(token) for token in lexical_tokens(" ".join(_NAME.findall(plain)))}
+    quoted = " ".join(part for match in _QUOTED.findall(plain) for part in match if part)
+    names |= {_stem(token) for token in lexical_tokens(quoted)}
+    return Words(frozenset(tokens | numbers), frozenset(numbers | (names & tokens)))
+
+
+def states(claim: str, passages: Sequence[str], *, given: str = "") -> bool:
+    """Return whether some passages together state a claim, as far as words tell.
+
+    Parameters
+    ----------
+    claim
+        A statement without citations.
+    passages
+        What is cited for it.
+    given
+        The question: what it says itself need not be stated again, unless the claim says nothing else.
+
+    Returns
+    -------
+    bool
+        True when every number and every word of a name that the claim adds to the question is in the
+        passages, and of its content words at least three in five are there or in the question. A claim that
+        adds no name and no number needs three in five of the words that it adds.
+    """
+    said = words_of(claim)
+    wanted = said
+    if given:
+        asked = words_of(given)
+        new = Words(said.content - asked.content, said.telling - asked.telling)
+        wanted = new if new.content else said
+    if not wanted.content:
+        return False
+    held: set[str] = set()
+    for passage in passages:
+        held |= words_of(passage).content
+    if not wanted.telling <= held:
+        return False
+    plain = wanted.content - wanted.telling
+    if not wanted.telling:
+        return len(plain & held) >= _SHARE * len(plain)
+    return len(said.content & (held | words_of(given).content)) >= _SHARE * len(said.content)
+
+
+def contributes(claim: str, passage: str) -> bool:
+    """Return whether a passage carries a part of a claim: a name or number, or a quarter of its words."""
+    said, held = words_of(claim), words_of(passage).content
+    if said.telling & held:
+        return True
+    rest = said.content - said.telling
+    return bool(rest) and len(rest & held) >= max(1.0, _CONTRIBUTION * len(rest))
+
+
+def _stem(token: str) -> str:
+    """Return a word without its usual endings, so that `built by` and `builds` compare; crude on purpose."""
+    if not token.isascii() or not token.isalpha():
+        return token
+    for ending in _ENDINGS:
+        if token.endswith(ending) and len(token) - len(ending) >= 4:
+            return token[: -len(ending)]
+    return token

@@ -1,0 +1,369 @@
+"""The states of a question on its way to an answer, and what leads from one to the next.
+
+No input, no output, no clock: a driver does what a state's phase asks for (`ytrag_core.agent.run`) and hands
+the outcome to the function of that phase, which returns the next state. Every way through ends: each call of
+a model that is not the last one makes a step, uses up the one repair of a step or the one targeted retrieval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Literal
+
+from ytrag_core.agent.plan import Plan, filled, ready
+
+__all__ = [
+    "Draft",
+    "Finding",
+    "Lookup",
+    "Mode",
+    "Phase",
+    "Reply",
+    "State",
+    "Verdict",
+    "begin",
+    "checked",
+    "planned",
+    "replied",
+    "retrieved",
+    "stopped",
+]
+
+Mode = Literal["open", "reject"]
+Decision = Literal["answer", "search", "refuse", "unusable"]
+IsRepeat = Callable[[str, tuple[str, ...]], bool]
+
+_SIMPLE_CALLS = 2
+"""A question without a second hop costs at most this many calls, unless the model itself asks for more."""
+
+
+class Phase(StrEnum):
+    """What has to be done next."""
+
+    DECOMPOSE = "decompose"
+    RETRIEVE = "retrieve"
+    REASON = "reason"
+    REPAIR = "repair"
+    CHECK = "check"
+    ANSWERED = "answered"
+    REFUSED = "refused"
+
+
+FINAL = frozenset({Phase.ANSWERED, Phase.REFUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """One retrieval to be made.
+
+    Attributes
+    ----------
+    query
+        What to look up.
+    sub
+        The number of the sub-question that it is for; 0 for the question as a whole.
+    types
+        Entity types that what is looked for may have; empty for any.
+    """
+
+    query: str
+    sub: int = 0
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a sub-question, and the chunks that state it."""
+
+    sub: int
+    answer: str
+    chunk_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer that is not checked yet.
+
+    Attributes
+    ----------
+    text
+        May cite passages by number.
+    chunk_ids
+        Number n in the text stands for `chunk_ids[n - 1]`.
+    cited
+        Chunks that the reply names as its sources outside the text.
+    unknown
+        Sources that it names and that were never shown to it.
+    """
+
+    text: str
+    chunk_ids: tuple[str, ...] = ()
+    cited: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model decided.
+
+    Attributes
+    ----------
+    decision
+        `unusable` when no decision could be read out of what it wrote.
+    thought
+        Why.
+    query
+        What to look up next, for `search`.
+    draft
+        The answer, for `answer`.
+    findings
+        Sub-questions that it answered on the way, whatever it decided.
+    """
+
+    decision: Decision
+    thought: str = ""
+    query: str = ""
+    draft: Draft | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the check of a draft found.
+
+    Attributes
+    ----------
+    holds
+        Whether every claim that is not marked as the model's own knowledge is supported.
+    lead_holds
+        Whether the first claim is: the answer itself.
+    query
+        What to look up for the unsupported claims.
+    """
+
+    holds: bool
+    lead_holds: bool = True
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a question is.
+
+    Attributes
+    ----------
+    question
+        As it is looked up: a follow-up is rewritten before.
+    phase
+        What has to be done next.
+    step
+        Rounds of thought so far.
+    calls
+        Calls of a model so far that led to a state.
+    lookups
+        Retrievals to be made, in phase RETRIEVE.
+    asked
+        Queries that were looked up.
+    current
+        Queries that the next thought is about.
+    findings
+        Answered sub-questions, by number.
+    draft
+        The best answer so far.
+    is_last
+        The next thought must end in an answer or a refusal.
+    was_repaired
+        The current step's reply has been asked for again.
+    has_found
+        The last thought answered a sub-question.
+    searched
+        The model asked for a retrieval of its own.
+    targeted
+        The one retrieval for unsupported claims was made.
+    rethought
+        The model has thought again after it.
+    stop
+        Why it ended, where it did not end by itself: a budget, `loop`, `no progress`, `no evidence`,
+        `unusable reply`, `endpoint`, `unsupported`.
+    """
+
+    question: str
+    mode: Mode
+    max_steps: int
+    phase: Phase
+    plan: Plan = field(default_factory=Plan)
+    step: int = 0
+    calls: int = 0
+    lookups: tuple[Lookup, ...] = ()
+    asked: tuple[str, ...] = ()
+    current: tuple[str, ...] = ()
+    findings: dict[int, Finding] = field(default_factory=dict)
+    draft: Draft | None = None
+    is_last: bool = False
+    was_repaired: bool = False
+    has_found: bool = False
+    searched: bool = False
+    targeted: bool = False
+    rethought: bool = False
+    stop: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.phase in FINAL
+
+    @property
+    def answers(self) -> dict[int, str]:
+        """The answered sub-questions: number -> answer."""
+        return {number: finding.answer for number, finding in self.findings.items()}
+
+    @property
+    def may_spend(self) -> bool:
+        """Whether a call that is not a step of its own may be made."""
+        return not self.plan.is_simple or self.searched or self.calls < _SIMPLE_CALLS
+
+
+def begin(question: str, mode: Mode, *, max_steps: int, simple: bool) -> State:
+    """Return the first state.
+
+    Parameters
+    ----------
+    question
+        What is asked.
+    mode
+        What to do where the evidence does not suffice.
+    max_steps
+        Most rounds of thought.
+    simple
+        Whether the question needs no decomposition.
+    """
+    if simple:
+        return State(question, mode, max_steps, Phase.RETRIEVE, lookups=(Lookup(question),))
+    return State(question, mode, max_steps, Phase.DECOMPOSE)
+
+
+def planned(state: State, plan: Plan, *, calls: int = 1) -> State:
+    """Return the state after decomposition: the question and its free sub-questions are looked up."""
+    lookups = [Lookup(state.question)]
+    if plan.is_simple:
+        types = plan.subs[0].types if plan.subs else ()
+        lookups = [Lookup(state.question, types=types)]
+    else:
+        lookups += [Lookup(sub.question, sub.number, sub.types) for sub in ready(plan, {})]
+    return replace(state, phase=Phase.RETRIEVE, plan=plan, lookups=tuple(lookups), calls=state.calls + calls)
+
+
+def retrieved(state: State, *, n_new: int, n_known: int) -> State:
+    """Return the state after the retrievals of `state.lookups`.
+
+    Parameters
+    ----------
+    n_new
+        Passages that no thought was about yet, and facts that were not known before.
+    n_known
+        Passages and facts that are known now.
+    """
+    queries = tuple(lookup.query for lookup in state.lookups)
+    done = replace(state, lookups=(), asked=state.asked + queries, current=queries, was_repaired=False)
+    if not n_known:
+        if state.mode == "reject":
+            return replace(done, phase=Phase.REFUSED, stop="no evidence")
+        return replace(done, phase=Phase.REASON, is_last=True)
+    if state.targeted and not state.rethought:
+        return replace(done, phase=Phase.CHECK)
+    if n_new or state.has_found or not state.step:
+        return replace(done, phase=Phase.REASON, is_last=_is_last(state))
+    return replace(done, phase=Phase.REASON, is_last=True, stop="no progress")
+
+
+def replied(state: State, reply: Reply, is_repeat: IsRepeat) -> State:
+    """Return the state after a thought, or after its repair.
+
+    Parameters
+    ----------
+    reply
+        What the model decided.
+    is_repeat
+        Tells whether a query only repeats earlier ones.
+    """
+    known = {finding.sub: finding for finding in reversed(reply.findings)} | state.findings
+    findings = {sub.number: known[sub.number] for sub in state.plan.subs if sub.number in known}
+    has_found = len(findings) > len(state.findings)
+    heard = replace(state, calls=state.calls + 1, findings=findings, has_found=has_found)
+    if reply.decision == "unusable":
+        if not state.was_repaired and heard.may_spend:
+            return replace(heard, phase=Phase.REPAIR, was_repaired=True)
+        return _ended(heard, "unusable reply")
+    heard = replace(heard, step=state.step + 1, was_repaired=False)
+    if reply.decision == "answer" and reply.draft is not None:
+        return replace(heard, phase=Phase.CHECK, draft=reply.draft, stop="")
+    if reply.decision == "refuse":
+        return _after_refusal(heard, is_repeat)
+    return _after_search(heard, reply.query, is_repeat)
+
+
+def checked(state: State, verdict: Verdict, is_repeat: IsRepeat, *, calls: int = 0) -> State:
+    """Return the state after the check of `state.draft`, for which `calls` calls were made."""
+    state = replace(state, calls=state.calls + calls)
+    if verdict.holds:
+        return replace(state, phase=Phase.ANSWERED)
+    may_look = not (state.targeted or state.is_last or state.stop) and state.may_spend
+    if may_look and verdict.query and not is_repeat(verdict.query, state.asked):
+        return replace(state, phase=Phase.RETRIEVE, targeted=True, lookups=(Lookup(verdict.query),))
+    may_think = state.targeted and not state.rethought and not state.stop and state.may_spend
+    if may_think and state.step < state.max_steps:
+        return replace(state, phase=Phase.REASON, rethought=True, is_last=True)
+    if state.mode == "reject" and not verdict.lead_holds:
+        return replace(state, phase=Phase.REFUSED, stop=state.stop or "unsupported")
+    return replace(state, phase=Phase.ANSWERED)
+
+
+def stopped(state: State, why: str) -> State:
+    """Return the state when a budget is reached or the endpoint fails: the best answer so far is checked."""
+    return _ended(replace(state, lookups=(), is_last=True), why, overrule=True)
+
+
+def _is_last(state: State) -> bool:
+    return state.is_last or state.step + 1 >= state.max_steps
+
+
+def _ended(state: State, why: str, *, overrule: bool = False) -> State:
+    """Return the end with what is known."""
+    stop = why if overrule else state.stop or why
+    ended = replace(state, stop=stop, is_last=True)
+    return replace(ended, phase=Phase.CHECK if state.draft is not None else Phase.REFUSED)
+
+
+def _after_refusal(state: State, is_repeat: IsRepeat) -> State:
+    """Return the refusal, unless a sub-question that can be looked up is left."""
+    lookups = [] if state.is_last else _free(state, is_repeat)
+    if lookups:
+        return replace(state, phase=Phase.RETRIEVE, lookups=tuple(lookups))
+    if state.draft is not None:
+        return replace(state, phase=Phase.CHECK, is_last=True)
+    return replace(state, phase=Phase.REFUSED)
+
+
+def _after_search(state: State, query: str, is_repeat: IsRepeat) -> State:
+    if state.is_last:
+        return _ended(state, "steps" if state.step >= state.max_steps else "loop")
+    lookups = _free(state, is_repeat)
+    asked = (*state.asked, *(lookup.query for lookup in lookups))
+    if query and not is_repeat(query, asked):
+        lookups.append(Lookup(query))
+        state = replace(state, searched=True)
+    if lookups:
+        return replace(state, phase=Phase.RETRIEVE, lookups=tuple(lookups))
+    return replace(state, phase=Phase.REASON, is_last=True, stop="loop")
+
+
+def _free(state: State, is_repeat: IsRepeat) -> list[Lookup]:
+    """Return the sub-questions that have become free and were not looked up yet."""
+    lookups: list[Lookup] = []
+    for sub in ready(state.plan, state.answers):
+        query = filled(sub.question, state.answers)
+        if not is_repeat(query, (*state.asked, *(lookup.query for lookup in lookups))):
+            lookups.append(Lookup(query, sub.number, sub.types))
+    return lookups
