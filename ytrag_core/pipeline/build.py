@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
-from ytrag_core.graph.tables import ENTITIES, GraphTables
 from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
+from ytrag_core.pipeline.tables import write_tables
 from ytrag_core.pipeline.vectors import (
     PassageVectors,
     StringTable,
@@ -31,36 +30,23 @@ from ytrag_core.retrieval.sentences import sentence_arrays
 from ytrag_core.retrieval.titles import title_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
-from ytrag_core.storage.tables import write_table
 from ytrag_core.tree.build import build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from ytrag_core.config import BuildSettings
     from ytrag_core.documents.model import Problem
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.graph.tables import GraphTables
     from ytrag_core.pipeline.vector_cache import VectorCache
     from ytrag_core.storage.snapshot import SnapshotWriter
     from ytrag_core.tree.model import KnowledgeTree
 
-__all__ = ["COMMUNITIES", "Content", "build_snapshot", "encoder_entry"]
-
-COMMUNITIES = pa.schema(
-    [
-        ("id", pa.int32()),
-        ("level", pa.int32()),
-        ("parent", pa.int32()),
-        ("name", pa.string()),
-        ("summary", pa.string()),
-        ("centre", pa.int32()),
-        ("keywords", pa.list_(pa.int32())),
-        ("size", pa.int32()),
-        ("is_leaf", pa.bool_()),
-    ]
-)
+__all__ = ["Content", "build_snapshot", "encoder_entry"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +156,9 @@ def build_snapshot(
         "communities": tree.n_communities,
     }
     with recorder.stage("commit", sum(counts.values())):
-        _write_tables(writer, content, tree)
+        metadata = (text.as_py() for text in content.documents["metadata"])
+        write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
+        write_tables(writer, content, tree)
         cache.keep()
         manifest = writer.commit(
             counts=counts,
@@ -367,40 +355,3 @@ def _write_text_indices(
         index = LexicalIndex.build(passages, progress=recorder.callback("text index"))
         index.save(writer.path / "bm25")
         write_arrays(_path(writer, layout.TITLES), title_arrays(titles, index))
-
-
-def _write_tables(writer: SnapshotWriter, content: Content, tree: KnowledgeTree) -> None:
-    graph = content.graph
-    metadata = (text.as_py() for text in content.documents["metadata"])
-    write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
-    entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
-    is_leaf = np.zeros(tree.n_communities, bool)
-    is_leaf[tree.leaf] = True
-    communities = pa.table(
-        [
-            np.arange(tree.n_communities, dtype=np.int32),
-            tree.level,
-            tree.parent,
-            tree.names,
-            [""] * tree.n_communities,
-            tree.centre,
-            pa.ListArray.from_arrays(tree.keywords_indptr.astype(np.int32), pa.array(tree.keywords)),
-            tree.size,
-            is_leaf,
-        ],
-        schema=COMMUNITIES,
-    )
-    for name, table in (
-        ("documents", content.documents),
-        ("chunks", content.chunks),
-        ("entities", entities),
-        ("attributes", graph.attributes),
-        ("relations", graph.relations),
-        ("triples", graph.triples),
-        ("communities", communities),
-        ("mentions", graph.mentions()),
-    ):
-        write_table(writer.path / f"{name}.parquet", table)
-    if graph.merged is not None:
-        for name in ("merges", "restated", "senses"):
-            write_table(writer.path / f"{name}.parquet", getattr(graph.merged, name))
