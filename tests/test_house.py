@@ -37,6 +37,8 @@ STOREYS = (
 COMMAND_LINE = {
     "agent_view",
     "cli",
+    "cli_index",
+    "cli_jobs",
     "cli_entities",
     "cli_explain",
     "cli_filters",

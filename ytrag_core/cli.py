@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import Annotated
 
 import typer
 
@@ -12,22 +12,20 @@ from ytrag_core.cli_agent import ask, chat, trace_app
 from ytrag_core.cli_entities import entities_app
 from ytrag_core.cli_eval import eval_app
 from ytrag_core.cli_explain import explain
+from ytrag_core.cli_index import build, index, naming_plan, show_build
+from ytrag_core.cli_jobs import jobs
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
-    ChunkOverlapOption,
-    ChunkTokensOption,
     EncoderOption,
-    Evolution,
-    EvolveOption,
-    Extractor,
     FolderArgument,
     JsonOption,
-    PathsArgument,
+    KbOption,
     PrecisionChoice,
     PrecisionOption,
     ResolveOption,
     ReuseOption,
     SchemaOption,
+    SummariesOption,
 )
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
@@ -35,17 +33,11 @@ from ytrag_core.cli_tune import tune
 from ytrag_core.console import (
     ErrorBoundary,
     emit_json,
-    note,
     prepare_streams,
     progress_bars,
     stdout_console,
 )
 from ytrag_core.environment import encoder_place, load_encoder, open_base
-from ytrag_core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from ytrag_core.config import BuildSettings
-    from ytrag_core.pipeline.report import BuildReport
 
 __all__ = ["app", "main"]
 
@@ -74,10 +66,8 @@ app.add_typer(trace_app, name="trace")
 app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" --kb kb --mode reject')(ask)
 app.command(epilog="Example: ytrag chat --kb kb")(chat)
 app.add_typer(schema_app, name="schema")
+app.command("jobs", epilog="Example: ytrag jobs --kb kb --failed")(jobs)
 app.command("tune", epilog="Example: ytrag tune --kb kb --questions questions.jsonl --apply")(tune)
-
-BuildFormat = Literal["documents", "openie", "edges"]
-KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 
 
 def main() -> None:
@@ -124,49 +114,7 @@ def demo(
         show_demo(stdout_console(), outcome)
 
 
-@app.command(epilog="Example: ytrag index notes/ report.md --kb kb")
-def index(
-    paths: PathsArgument,
-    kb: KbOption,
-    schema: SchemaOption = None,
-    extractor: Annotated[
-        Extractor, typer.Option(help="Who extracts triples: a language model, or rules without one.")
-    ] = Extractor.AUTO,
-    evolve: EvolveOption = Evolution.REVIEW,
-    chunk_tokens: ChunkTokensOption = None,
-    chunk_overlap: ChunkOverlapOption = None,
-    resolve: ResolveOption = None,
-    encoder: EncoderOption = None,
-    precision: PrecisionOption = PrecisionChoice.AUTO,
-    reuse_vectors: ReuseOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Index documents: text, Markdown, HTML, PDF, Word, tables and JSON.
-
-    PATH is a file, a folder, a pattern such as 'notes/**/*.md', or a zip archive. Records {id?, title?, text}
-    come from .jsonl, .json and tables with a column called text. HTML and PDF need ytrag's extra "docs".
-    What cannot be read is reported with its reason; the rest is indexed.
-    """
-    if extractor is Extractor.LLM:
-        raise ConfigError(
-            "extraction by a language model is not part of this version; use --extractor auto or offline"
-        )
-    from ytrag_core.config import EvolutionSettings
-    from ytrag_core.pipeline.settings import settings_for
-
-    settings = settings_for(
-        kb,
-        evolution=EvolutionSettings(mode=evolve.value),
-        max_tokens=chunk_tokens,
-        chunk_overlap=chunk_overlap,
-        resolve=resolve and resolve.value,
-    )
-    _build(
-        *("documents", paths, kb, encoder, precision, reuse_vectors),
-        as_json=as_json,
-        schema=schema,
-        settings=settings,
-    )
+app.command("index", epilog="Example: ytrag index notes/ report.md --kb kb")(index)
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
@@ -178,16 +126,18 @@ def import_openie(
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
+    summaries: SummariesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder of corpus.jsonl {id, title, text} and openie.jsonl {passage_id, entities, triples}."""
     from ytrag_core.pipeline.settings import settings_for
 
-    _build(
+    build(
         *("openie", [folder], kb, encoder, precision, reuse_vectors),
         as_json=as_json,
         schema=schema,
         settings=settings_for(kb, resolve=resolve and resolve.value),
+        plan=naming_plan(summaries),
     )
 
 
@@ -199,54 +149,16 @@ def import_edges(
     encoder: EncoderOption = None,
     precision: PrecisionOption = PrecisionChoice.AUTO,
     reuse_vectors: ReuseOption = None,
+    summaries: SummariesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
-    _build("edges", [folder], kb, encoder, precision, reuse_vectors, as_json=as_json, replace=replace)
-
-
-def _build(
-    kind: BuildFormat,
-    sources: list[Path],
-    kb: Path,
-    encoder: str | None,
-    precision: PrecisionChoice,
-    reuse_vectors: Path | None,
-    *,
-    as_json: bool,
-    schema: str | None = None,
-    replace: bool = False,
-    settings: BuildSettings | None = None,
-) -> None:
-    from ytrag_core.knowledge_base import KnowledgeBase
-
-    with progress_bars() as progress:
-        report = KnowledgeBase.build(
-            kb,
-            sources,
-            format=kind,
-            settings=settings,
-            encoder=encoder,
-            precision=precision.value,
-            encoder_place=encoder_place(),
-            progress=progress,
-            schema=schema,
-            replace=replace,
-            reuse_vectors=reuse_vectors,
-        )
-    _show_build(report, kb, as_json=as_json)
-
-
-def _show_build(report: BuildReport, kb: Path, *, as_json: bool) -> None:
-    from ytrag_core.reports import show_report
-
-    if as_json:
-        emit_json(report.to_json())
-        return
-    show_report(stdout_console(), report, kb)
-    for told in report.notes:
-        note(told)
-    note(f'ask it something: ytrag ask "..." --kb {kb}')
+    build(
+        *("edges", [folder], kb, encoder, precision, reuse_vectors),
+        as_json=as_json,
+        replace=replace,
+        plan=naming_plan(summaries),
+    )
 
 
 @app.command(epilog="Example: ytrag reembed --kb kb --encoder multilingual-e5-small")
@@ -269,7 +181,7 @@ def reembed(
             progress=progress,
             reuse_vectors=reuse_vectors,
         )
-    _show_build(report, kb, as_json=as_json)
+    show_build(report, kb, as_json=as_json)
 
 
 @app.command(epilog="Example: ytrag info --kb kb")

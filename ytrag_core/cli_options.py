@@ -29,7 +29,11 @@ __all__ = [
     "ResolveOption",
     "ReuseOption",
     "SchemaOption",
+    "SomePathsArgument",
+    "Style",
+    "SummariesOption",
     "TopKOption",
+    "UnknownTypes",
     "comma_depths",
     "comma_names",
 ]
@@ -50,6 +54,20 @@ class Extractor(StrEnum):
     AUTO = "auto"
     LLM = "llm"
     OFFLINE = "offline"
+
+
+class Style(StrEnum):
+    """How a language model is asked about a passage."""
+
+    CHUNK = "chunk"
+    SENTENCES = "sentences"
+
+
+class UnknownTypes(StrEnum):
+    """What becomes of types that the schema lacks."""
+
+    PROPOSE = "propose"
+    DROP = "drop"
 
 
 class Evolution(StrEnum):
@@ -99,6 +117,7 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
+KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 EvolveOption = Annotated[
     Evolution,
     typer.Option(
@@ -115,6 +134,10 @@ SchemaOption = Annotated[
         help="Graph schema: a name of `ytrag schema list`, or a JSON file.",
         show_default=False,
     ),
+]
+SummariesOption = Annotated[
+    bool,
+    typer.Option("--summaries", help="Let the language model that is set name communities."),
 ]
 ChunkTokensOption = Annotated[
     int | None,
@@ -146,7 +169,10 @@ TopKOption = Annotated[int, typer.Option("--top-k", min=1, help="How many passag
 QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="In English or Chinese.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What to read.")]
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="What to read; several are fine.")]
-KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
+SomePathsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PATH", help="What to read; several are fine.", show_default=False),
+]
 
 
 def comma_names(text: str | None, option: str) -> list[str] | None:

@@ -11,6 +11,7 @@ __all__ = [
     "ROUTES",
     "BuildSettings",
     "EvolutionSettings",
+    "ExtractionSettings",
     "LLMSettings",
     "RetrievalSettings",
     "TreeSettings",
@@ -147,6 +148,50 @@ class BuildSettings(BaseModel):
                 "half of a chunk may open the next one"
             )
         return self
+
+
+class ExtractionSettings(BaseModel):
+    """How a language model reads passages, and what that may cost.
+
+    Attributes
+    ----------
+    style : {"chunk", "sentences"}
+        One call for a whole passage; or, for small models, one a sentence, in which the model chooses among
+        names found by rules and the relations of the schema.
+    unknown_types : {"propose", "drop"}
+        What becomes of types that the schema lacks: they are kept and proposed, or left out, with the
+        relations and attributes that are of them.
+    fallback : {"offline", "none"}
+        What a passage has where the model has read it not yet or in vain: what rules find, or nothing.
+    concurrency : int
+        Calls at a time.
+    max_types : int
+        Most types of each kind that a prompt names; of more, those nearest to the passage.
+    max_reply_tokens : int
+        Longest reply to a passage.
+    max_tokens : int or None
+        Tokens, in and out, that a run may spend; it stops before the call that could exceed them.
+    max_cost : float or None
+        The same for money; needs prices.
+    price_in, price_out : float or None
+        For a million tokens, in any currency.
+    community_tokens : int
+        Tokens, in and out, that names and summaries of communities may take in a build.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    style: Literal["chunk", "sentences"] = "chunk"
+    unknown_types: Literal["propose", "drop"] = "propose"
+    fallback: Literal["offline", "none"] = "offline"
+    concurrency: int = Field(default=8, ge=1, le=256)
+    max_types: int = Field(default=40, ge=1)
+    max_reply_tokens: int = Field(default=2048, ge=16)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(default=None, ge=0.0)
+    price_in: float | None = Field(default=None, ge=0.0)
+    price_out: float | None = Field(default=None, ge=0.0)
+    community_tokens: int = Field(default=10_000, ge=0)
 
 
 class RetrievalSettings(BaseModel):

@@ -164,6 +164,11 @@ class _Stages:
         self._before: dict[str, int] = {}
         self._shown: dict[str, float] = {}
         self._finished: set[str] = set()
+        self._told: dict[str, str] = {}
+
+    def tell(self, stage: str, text: str) -> None:
+        """Remember a few words that stand beside a stage from its next report on."""
+        self._told[stage] = text
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         if _INTERRUPTED.is_set():
@@ -193,7 +198,8 @@ class _StageLines(_Stages):
             return
         count = f"{done:,}" if done else ""
         rate = pace.rate()
-        line = f"{stage:<22} {count:>12} {pace.seconds:>8.1f} s {f'({rate})' if rate else ''}"
+        words = [f"({rate})" if rate else "", self._told.get(stage, "")]
+        line = f"{stage:<22} {count:>12} {pace.seconds:>8.1f} s {' '.join(filter(None, words))}"
         sys.stderr.write(f"{printable(line).rstrip()}\n")
         sys.stderr.flush()
 
@@ -210,6 +216,7 @@ class _StageBars(_Stages):
             bars.TextColumn("{task.fields[rate]:>11}", style="dim"),
             bars.TimeElapsedColumn(),
             bars.TextColumn("{task.fields[left]}", style="dim"),
+            bars.TextColumn("{task.fields[told]}", style="dim"),
             console=console,
             redirect_stdout=False,
         )
@@ -222,7 +229,7 @@ class _StageBars(_Stages):
         if stage not in self._tasks:
             self._progress.start()
             self._tasks[stage] = self._progress.add_task(
-                printable(stage), total=total, count="", rate="", left=""
+                printable(stage), total=total, count="", rate="", left="", told=""
             )
         count = f"{done:,}/{total:,}" if total and total != done else f"{done:,}" if done else ""
         is_last = total is not None and done >= total
@@ -233,6 +240,7 @@ class _StageBars(_Stages):
             count=count,
             rate=pace.rate(),
             left=pace.left(total - done) if total else "",
+            told=printable(self._told.get(stage, "")),
         )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.retrieval.explain import Explanation
     from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.model import Evidence
@@ -128,6 +129,7 @@ class KnowledgeBase(Answering):
         schema: str | Path | None = None,
         replace: bool = False,
         reuse_vectors: str | Path | None = None,
+        plan: ExtractionPlan | None = None,
     ) -> BuildReport:
         """Add sources to the knowledge base at `path`, which is made if it is not there.
 
@@ -162,6 +164,9 @@ class KnowledgeBase(Answering):
             For `edges`: replace another graph.
         reuse_vectors
             Another knowledge base of the same encoder; texts that it has too are not encoded.
+        plan
+            For `documents`: who extracts, with which language model and settings; rules alone by default.
+            Its `summaries` count for every format.
 
         Returns
         -------
@@ -185,7 +190,8 @@ class KnowledgeBase(Answering):
         root, paths = Path(path), [Path(source) for source in sources]
         if format not in ("documents", "openie", "edges"):
             raise ConfigError(f"format {format!r} arrived; choose documents, openie or edges")
-        if not paths or (format != "documents" and len(paths) != 1):
+        retrying = plan is not None and plan.retry_failed and format == "documents"
+        if not (paths or retrying) or (format != "documents" and len(paths) != 1):
             wanted = "at least one path" if format == "documents" else "exactly one folder"
             raise ConfigError(f"{len(paths)} sources arrived; {format} takes {wanted}")
         settings = settings or settings_for(root)
@@ -195,13 +201,20 @@ class KnowledgeBase(Answering):
             raise ConfigError("a graph schema arrived; edges takes none, its relations are given")
         loaded = loaded_encoder(encoder, precision, root, encoder_place, progress)
         if format == "openie":
-            report = build_from_openie(root, paths[0], loaded, settings, recorder, schema, borrowed)
+            report = build_from_openie(root, paths[0], loaded, settings, recorder, schema, borrowed, plan)
         elif format == "edges":
             report = build_from_edges(
-                root, paths[0], loaded, settings, recorder, replace=replace, reuse_vectors=borrowed
+                root,
+                paths[0],
+                loaded,
+                settings,
+                recorder,
+                replace=replace,
+                reuse_vectors=borrowed,
+                plan=plan,
             )
         else:
-            report = build_from_documents(root, paths, loaded, settings, recorder, schema, borrowed)
+            report = build_from_documents(root, paths, loaded, settings, recorder, schema, borrowed, plan)
         return _with_notes(report, root, loaded, propose=encoder is None)
 
     @classmethod

@@ -64,6 +64,8 @@ def show_report(console: Console, report: BuildReport, kb: Path, *, with_stages:
     _say_items(console, [f"{count:,} {name}" for name, count in report.counts.items()])
     strings = f"{report.encoded_strings:,} strings encoded, {report.reused_strings:,} reused"
     say(console, strings, indent=INDENT)
+    if report.language_model is not None:
+        _say_items(console, _of_language_model(report.language_model))
     if report.stages and with_stages:
         console.print()
         stages = table("stage", "items", "seconds", "per second", "peak MiB")
@@ -75,6 +77,21 @@ def show_report(console: Console, report: BuildReport, kb: Path, *, with_stages:
             )
         _print_block(console, stages)
     _problems(console, "Set aside", [(problem.source, problem.reason) for problem in report.problems])
+
+
+def _of_language_model(spent: Mapping[str, Any]) -> list[str]:
+    """Return what a language model was asked and what that took, in words."""
+    words = {"done": "read", "salvaged": "in part", "failed": "in vain", "pending": "left"}
+    passages = [f"{spent[name]:,} {said}" for name, said in words.items() if spent.get(name)]
+    items = [f"language model: passages {passages[0]}", *passages[1:]] if passages else ["language model"]
+    named = spent.get("communities") or {}
+    if named.get("described"):
+        items.append(f"{named['described']:,} communities named")
+    for name, said in (("prompt_tokens", "tokens in"), ("completion_tokens", "out")):
+        items.append(f"{spent.get(name, 0) + named.get(name, 0):,} {said}")
+    if spent.get("cost") is not None:
+        items.append(f"cost {spent['cost']:,.4g} for passages")
+    return items
 
 
 def _say_items(console: Console, items: Sequence[str]) -> None:

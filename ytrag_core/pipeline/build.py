@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
+from ytrag_core.graph.tables import ENTITIES, GraphTables
+from ytrag_core.pipeline.describe import community_table, describe_communities
 from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
-from ytrag_core.pipeline.tables import write_tables
+from ytrag_core.pipeline.text_files import write_text_columns, write_text_indices
 from ytrag_core.pipeline.vectors import (
     PassageVectors,
     StringTable,
@@ -21,27 +24,21 @@ from ytrag_core.pipeline.vectors import (
     triple_sentences,
 )
 from ytrag_core.retrieval import layout
-from ytrag_core.retrieval.columns import column_arrays, parse_metadata
-from ytrag_core.retrieval.lexical import LexicalIndex
-from ytrag_core.retrieval.lexicon import build_lexicon
-from ytrag_core.retrieval.names import name_arrays
-from ytrag_core.retrieval.relation_words import relation_texts
-from ytrag_core.retrieval.sentences import sentence_arrays
-from ytrag_core.retrieval.titles import title_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
+from ytrag_core.storage.tables import write_table
 from ytrag_core.tree.build import build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from ytrag_core.config import BuildSettings
     from ytrag_core.documents.model import Problem
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.graph.tables import GraphTables
+    from ytrag_core.pipeline.describe import Described
+    from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.pipeline.vector_cache import VectorCache
     from ytrag_core.storage.snapshot import SnapshotWriter
     from ytrag_core.tree.model import KnowledgeTree
@@ -103,6 +100,7 @@ def build_snapshot(
     recorder: StageRecorder,
     cache: VectorCache,
     text_encoder: TextEncoder | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Build, write and commit a snapshot.
 
@@ -122,6 +120,8 @@ def build_snapshot(
         The known vectors.
     text_encoder
         What encoded the names already, where that was needed to resolve them.
+    plan
+        Whether and how a language model names communities; without one, names that it gave before are kept.
 
     Returns
     -------
@@ -138,14 +138,14 @@ def build_snapshot(
         write_arrays(_path(writer, layout.ENTITY_VECTORS), {"vectors": entity_vectors})
         del entity_vectors
         _write_communities(writer, _community_vectors(tree, vectors))
+    described = describe_communities(writer, tree, graph, recorder, plan)
     with recorder.stage("walk graph", graph.n_triples):
         aliases = _aliases(graph, vectors.table, index, encoder, settings, recorder)
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
     with recorder.stage("text index", len(passages) or graph.n_nodes):
         titles: list[str] = content.chunks["title"].to_pylist() if passages else []
-        _write_text_indices(writer, graph, passages, titles, recorder)
-        texts = (text.as_py() for text in content.chunks["text"])
-        write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
+        write_text_indices(writer.path, graph, passages, titles, recorder)
+        write_text_columns(writer.path, content.documents, content.chunks)
     counts = {
         "documents": content.documents.num_rows,
         "chunks": content.chunks.num_rows,
@@ -156,9 +156,7 @@ def build_snapshot(
         "communities": tree.n_communities,
     }
     with recorder.stage("commit", sum(counts.values())):
-        metadata = (text.as_py() for text in content.documents["metadata"])
-        write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
-        write_tables(writer, content, tree)
+        _write_tables(writer, content, tree, described)
         cache.keep()
         manifest = writer.commit(
             counts=counts,
@@ -175,6 +173,8 @@ def build_snapshot(
         text_encoder.n_reused,
         tuple(recorder.stages),
         tuple(content.problems),
+        notes=described.notes,
+        language_model=None if described.spent is None else {"communities": described.spent},
     )
 
 
@@ -336,22 +336,22 @@ def _write_graph(
     write_arrays(_path(writer, layout.GRAPH), arrays)
 
 
-def _write_text_indices(
-    writer: SnapshotWriter,
-    graph: GraphTables,
-    passages: Sequence[str],
-    titles: Sequence[str],
-    recorder: StageRecorder,
+def _write_tables(
+    writer: SnapshotWriter, content: Content, tree: KnowledgeTree, described: Described
 ) -> None:
-    names: list[str] = graph.node_names().to_pylist()
-    aliases = [*graph.entities["aliases"].to_pylist(), *graph.attributes["aliases"].to_pylist()]
-    pairs = [*enumerate(names), *((node, form) for node, forms in enumerate(aliases) for form in forms)]
-    lexicon = build_lexicon(pairs, passages or dict.fromkeys(names))
-    write_arrays(_path(writer, "lexicon.arrow"), lexicon)
-    write_arrays(_path(writer, layout.NAMES), name_arrays(graph.node_names(), graph.entities["type"]))
-    relations = relation_texts(graph.relations["name"].to_pylist())
-    LexicalIndex.build(relations).save(writer.path / layout.RELATION_TERMS)
-    if passages:
-        index = LexicalIndex.build(passages, progress=recorder.callback("text index"))
-        index.save(writer.path / "bm25")
-        write_arrays(_path(writer, layout.TITLES), title_arrays(titles, index))
+    graph = content.graph
+    entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
+    for name, table in (
+        ("documents", content.documents),
+        ("chunks", content.chunks),
+        ("entities", entities),
+        ("attributes", graph.attributes),
+        ("relations", graph.relations),
+        ("triples", graph.triples),
+        ("communities", community_table(tree, described)),
+        ("mentions", graph.mentions()),
+    ):
+        write_table(writer.path / f"{name}.parquet", table)
+    if graph.merged is not None:
+        for name in ("merges", "restated", "senses"):
+            write_table(writer.path / f"{name}.parquet", getattr(graph.merged, name))

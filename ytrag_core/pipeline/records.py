@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +14,12 @@ from ytrag_core.documents.model import Chunk, Document, Problem
 from ytrag_core.documents.text import path_name
 from ytrag_core.errors import DocumentError
 from ytrag_core.extraction.canonical import CanonicalTypes
-from ytrag_core.extraction.codec import extraction_from_json, extraction_to_json
+from ytrag_core.extraction.codec import extraction_to_json
 from ytrag_core.extraction.model import Extraction
-from ytrag_core.extraction.offline import EXTRACTOR_VERSION, extract_offline
 from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
+from ytrag_core.pipeline.extractions import RECORDED, batches, content_hash, recorded_key
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.meta_rows import in_batches
 from ytrag_core.storage.outlines import OutlineRow, put_outlines
@@ -34,13 +32,14 @@ if TYPE_CHECKING:
 
     from ytrag_core.extraction.recorded import RecordedSource
     from ytrag_core.graph.resolution import Resolver
+    from ytrag_core.pipeline.extractions import StoredExtractions
     from ytrag_core.pipeline.report import StageRecorder
     from ytrag_core.schema.model import GraphSchema
     from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
 
 __all__ = [
+    "chunk_row",
     "document_entry",
-    "extract_missing",
     "known_sources",
     "recorded_key",
     "store_documents",
@@ -48,26 +47,9 @@ __all__ = [
     "stored_content",
 ]
 
-_RECORDED = "recorded"
-_OFFLINE = EXTRACTOR_VERSION
-_BATCH = 256
-_PIECE = 1 << 20
 _LINE = re.compile(r":\d+$")
 
-T = TypeVar("T")
 _Passages: TypeAlias = "Callable[[], Iterable[ChunkRow]]"
-
-
-def _sha256(*parts: str) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        # A text may have hundreds of megabytes, so that it is encoded piece by piece.
-        pieces = range(0, len(part), _PIECE)
-        n_bytes = sum(len(part[start : start + _PIECE].encode()) for start in pieces)
-        digest.update(n_bytes.to_bytes(8, "little"))
-        for start in pieces:
-            digest.update(part[start : start + _PIECE].encode())
-    return digest.hexdigest()
 
 
 def document_entry(document: Document, chunked: str) -> DocumentRow:
@@ -87,7 +69,7 @@ def document_entry(document: Document, chunked: str) -> DocumentRow:
         source=_LINE.sub("", document.source) if document.has_record_id else document.source,
         title=document.title,
         text=document.text,
-        sha256=_sha256(chunked, document.title, document.text, metadata, *outline),
+        sha256=content_hash(chunked, document.title, document.text, metadata, *outline),
         metadata=document.metadata,
         has_record_id=document.has_record_id,
     )
@@ -149,10 +131,11 @@ def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, _Passages]]) -> N
 
 
 def _chunk_rows(document: Document, chunk: Callable[[Document], Sequence[Chunk]]) -> Iterator[ChunkRow]:
-    return (_chunk_row(position, passage) for position, passage in enumerate(chunk(document)))
+    return (chunk_row(position, passage) for position, passage in enumerate(chunk(document)))
 
 
-def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
+def chunk_row(position: int, chunk: Chunk) -> ChunkRow:
+    """Return a passage as it is stored, at its place among those of its document."""
     return ChunkRow(
         id=chunk.id,
         document_id=chunk.document_id,
@@ -161,39 +144,16 @@ def _chunk_row(position: int, chunk: Chunk) -> ChunkRow:
         text=chunk.text,
         start=chunk.start,
         end=chunk.end,
-        sha256=_sha256(chunk.title, chunk.text, "first" if chunk.start == 0 else "later"),
+        sha256=content_hash(chunk.title, chunk.text, "first" if chunk.start == 0 else "later"),
         page=chunk.page,
         heading=chunk.heading,
     )
 
 
-def recorded_key(chunk_id: str, title: str, text: str) -> str:
-    """Return under what the recorded extraction of a passage is kept."""
-    return _sha256(_RECORDED, chunk_id, title, text)
-
-
-def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(rows)
-    while batch := list(islice(iterator, _BATCH)):
-        yield batch
-
-
-def _known_extractions(meta: MetaStore, batch: Sequence[ChunkRow]) -> list[Extraction | None]:
-    """Return the best extraction stored for each chunk: a recorded one before one made offline."""
-    keys = [recorded_key(row.id, row.title, row.text) for row in batch]
-    recorded = meta.extractions(_RECORDED, keys)
-    offline = meta.extractions(_OFFLINE, [row.sha256 for row in batch])
-    found: list[Extraction | None] = []
-    for row, key in zip(batch, keys, strict=True):
-        payload = recorded[key] if key in recorded else offline.get(row.sha256)
-        found.append(None if payload is None else extraction_from_json(row.id, payload))
-    return found
-
-
 def store_recorded(meta: MetaStore, source: RecordedSource) -> None:
     """Store recorded extractions; a passage without one has an empty one, and is not extracted again."""
     meta.put_extractions(
-        _RECORDED,
+        RECORDED,
         (
             (
                 recorded_key(document.id, document.title, document.text),
@@ -204,34 +164,6 @@ def store_recorded(meta: MetaStore, source: RecordedSource) -> None:
     )
 
 
-def extract_missing(meta: MetaStore, recorder: StageRecorder) -> int:
-    """Extract from chunks without an extraction; each batch is kept at once. Returns how many."""
-    done = n_extracted = 0
-    for batch in _batches(meta.chunks()):
-        missing = [
-            row
-            for row, extraction in zip(batch, _known_extractions(meta, batch), strict=True)
-            if extraction is None
-        ]
-        if missing:
-            extracted = [
-                (
-                    row.sha256,
-                    extraction_to_json(
-                        extract_offline(
-                            Chunk(row.id, row.document_id, row.title, row.text, row.start, row.end)
-                        )
-                    ),
-                )
-                for row in missing
-            ]
-            meta.put_extractions(_OFFLINE, extracted)
-            n_extracted += len(missing)
-        done += len(batch)
-        recorder.progress("extract", done, None)
-    return n_extracted
-
-
 def stored_content(
     writer: SnapshotWriter,
     paths: Sequence[Path],
@@ -240,6 +172,7 @@ def stored_content(
     schema: GraphSchema | None,
     recorder: StageRecorder,
     resolver: Callable[[NDArray[np.int32]], Resolver],
+    stored: StoredExtractions,
 ) -> Content:
     """Return everything the knowledge base now holds, in canonical order."""
     meta = writer.meta
@@ -257,8 +190,8 @@ def stored_content(
         canonical = CanonicalTypes(schema)
         extractions = (
             canonical.apply(extraction)
-            for batch in _batches(rows)
-            for extraction in _known_extractions(meta, batch)
+            for batch in batches(rows)
+            for extraction in stored.of(batch)
             if extraction is not None
         )
         graph = assemble_graph(

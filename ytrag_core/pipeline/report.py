@@ -7,14 +7,23 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ytrag_core.documents.model import Problem
 
-__all__ = ["BuildReport", "Progress", "RunningStage", "Stage", "StageRecorder", "no_progress", "peak_rss_mb"]
+__all__ = [
+    "BuildReport",
+    "Progress",
+    "RunningStage",
+    "Stage",
+    "StageRecorder",
+    "TalkingProgress",
+    "no_progress",
+    "peak_rss_mb",
+]
 
 
 class Progress(Protocol):
@@ -22,6 +31,14 @@ class Progress(Protocol):
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Say that `done` of `total` items (None: unknown) of `stage` are finished."""
+
+
+@runtime_checkable
+class TalkingProgress(Progress, Protocol):
+    """A progress that also shows a few words: what a stage has found and spent."""
+
+    def tell(self, stage: str, text: str) -> None:
+        """Show `text` beside `stage` until there is another."""
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
@@ -40,7 +57,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """The outcome of `index` and `import`."""
+    """The outcome of `index` and `import`; `language_model` is what one was asked for and cost."""
 
     snapshot: str
     counts: dict[str, int]
@@ -49,6 +66,7 @@ class BuildReport:
     stages: tuple[Stage, ...]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
+    language_model: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the commands `index` and `import`."""
@@ -68,6 +86,7 @@ class BuildReport:
             ],
             "problems": [{"source": problem.source, "reason": problem.reason} for problem in self.problems],
             "notes": list(self.notes),
+            **({} if self.language_model is None else {"language_model": self.language_model}),
         }
 
 
@@ -100,6 +119,11 @@ class StageRecorder:
         yield running
         self.progress(name, running.items, running.items)
         self.stages.append(Stage(name, time.perf_counter() - start, running.items, peak_rss_mb()))
+
+    def tell(self, name: str, text: str) -> None:
+        """Say how a stage fares, beside how far it is, to whoever wants to know."""
+        if isinstance(self.progress, TalkingProgress):
+            self.progress.tell(name, text)
 
     def callback(self, name: str) -> Callable[[int, int], None]:
         """Return a `(done, total)` callback for the stage `name`."""

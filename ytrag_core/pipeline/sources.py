@@ -16,8 +16,9 @@ from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content, build_snapshot
 from ytrag_core.pipeline.cutting import WHOLE, cut_label, cutter, recut_stored
+from ytrag_core.pipeline.plan import ExtractionPlan
+from ytrag_core.pipeline.reading import read_passages, stored_extractions
 from ytrag_core.pipeline.records import (
-    extract_missing,
     known_sources,
     store_documents,
     store_recorded,
@@ -37,10 +38,19 @@ if TYPE_CHECKING:
 
     from ytrag_core.config import BuildSettings
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.pipeline.model_run import RunTally
     from ytrag_core.pipeline.report import BuildReport, RunningStage, StageRecorder
+    from ytrag_core.schema.model import GraphSchema
     from ytrag_core.storage.entity_rules import EntityRule
 
-__all__ = ["build_from_documents", "build_from_edges", "build_from_openie", "rebuild_documents"]
+__all__ = [
+    "build_from_documents",
+    "build_from_edges",
+    "build_from_openie",
+    "distinct_documents",
+    "document_schema",
+    "rebuild_documents",
+]
 
 _DEFAULT_SCHEMA = "general"
 
@@ -53,6 +63,7 @@ def build_from_documents(
     recorder: StageRecorder,
     schema: str | Path | None = None,
     reuse_vectors: Path | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Add documents to a knowledge base; unchanged ones cost nothing, changed ones are replaced.
 
@@ -63,14 +74,16 @@ def build_from_documents(
     ConfigError
         The knowledge base holds an imported graph, or it or that of `reuse_vectors` is of another encoder.
     """
+    plan = plan or ExtractionPlan()
     problems: list[Problem] = []
+    read: dict[str, str] = {}
     with SnapshotWriter(root) as writer:
         _refuse_other(writer, "documents")
         cache = VectorCache(writer, encoder, reuse_vectors)
-        graph_schema = schema_for_build(writer, schema, _DEFAULT_SCHEMA)
+        graph_schema = document_schema(writer, schema)
         cut = cutter(encoder, settings, recorder)
         with recorder.stage("read") as stage:
-            documents = _counted(_documents(paths, root, problems), stage, recorder)
+            documents = _counted(distinct_documents(paths, root, problems), stage, recorder, read)
             store_documents(
                 writer.meta,
                 documents,
@@ -79,14 +92,21 @@ def build_from_documents(
                 problems,
             )
             notes = recut_stored(writer, settings, cut, problems)
-        with recorder.stage("extract") as stage:
-            stage.items = extract_missing(writer.meta, recorder)
+        proposing = settings.evolution.mode != "off"
+        tally = read_passages(writer, plan, graph_schema, encoder, read, recorder, proposing=proposing)
+        if tally is not None:
+            problems += tally.problems
+            plan = plan.after(tally.usage)
         graph_schema, told = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
+        stored = stored_extractions(writer, graph_schema, plan)
         text_encoder = TextEncoder(encoder, cache)
         resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
-        content = stored_content(writer, paths, "documents", problems, graph_schema, recorder, resolver)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
-    return replace(report, notes=(*report.notes, *notes, *told))
+        content = stored_content(
+            writer, paths, "documents", problems, graph_schema, recorder, resolver, stored
+        )
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder, plan)
+    report = replace(report, notes=(*report.notes, *notes, *told))
+    return report if tally is None else _with_tally(report, tally, root)
 
 
 def build_from_openie(
@@ -97,6 +117,7 @@ def build_from_openie(
     recorder: StageRecorder,
     schema: str | Path | None = None,
     reuse_vectors: Path | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Add passages with recorded triples to a knowledge base; chunk ids are the passage ids.
 
@@ -114,10 +135,13 @@ def build_from_openie(
         with recorder.stage("read") as stage:
             stage.items, problems = _store_openie(writer, folder)
         graph_schema, notes = settle_schema(writer, graph_schema, schema, encoder, settings.evolution)
+        stored = stored_extractions(writer, graph_schema)
         text_encoder = TextEncoder(encoder, cache)
         resolver = make_resolver(writer, text_encoder, encoder, settings, recorder)
-        content = stored_content(writer, [folder], "openie", problems, graph_schema, recorder, resolver)
-        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
+        content = stored_content(
+            writer, [folder], "openie", problems, graph_schema, recorder, resolver, stored
+        )
+        report = build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder, plan)
     return replace(report, notes=(*report.notes, *notes))
 
 
@@ -162,7 +186,8 @@ def rebuild_documents(
         graph_schema = schema_for_build(writer, None)
         text_encoder = TextEncoder(encoder, cache)
         resolver = make_resolver(writer, text_encoder, encoder, settings, recorder, rules)
-        content = stored_content(writer, [], "documents", [], graph_schema, recorder, resolver)
+        stored = stored_extractions(writer, graph_schema)
+        content = stored_content(writer, [], "documents", [], graph_schema, recorder, resolver, stored)
         return build_snapshot(writer, content, encoder, settings, recorder, cache, text_encoder)
 
 
@@ -184,6 +209,7 @@ def build_from_edges(
     *,
     replace: bool = False,
     reuse_vectors: Path | None = None,
+    plan: ExtractionPlan | None = None,
 ) -> BuildReport:
     """Import a graph of nodes and edges.
 
@@ -213,7 +239,26 @@ def build_from_edges(
         content = Content(
             source.graph, DOCUMENTS.empty_table(), CHUNKS.empty_table(), [origin], source.problems
         )
-        return build_snapshot(writer, content, encoder, settings, recorder, cache)
+        return build_snapshot(writer, content, encoder, settings, recorder, cache, plan=plan)
+
+
+def _with_tally(report: BuildReport, tally: RunTally, root: Path) -> BuildReport:
+    """Add what a language model was asked to a report, and what is left to do."""
+    notes = list(report.notes)
+    if tally.stopped:
+        notes.append(
+            f"the language model was stopped: {tally.stopped}; {tally.pending:,} passages are left, run the "
+            "same command again to go on"
+        )
+    n_failed = tally.failed + tally.failed_before
+    if n_failed:
+        notes.append(
+            f"{n_failed:,} passages could not be read by the language model: `ytrag jobs --kb {root}` lists "
+            f"them, and `ytrag index --retry-failed --kb {root}` tries them again"
+        )
+    return replace(
+        report, notes=tuple(notes), language_model={**tally.to_json(), **(report.language_model or {})}
+    )
 
 
 def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
@@ -237,13 +282,22 @@ def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
         )
 
 
-def _documents(paths: Sequence[Path], root: Path, problems: list[Problem]) -> Iterator[Document]:
+def distinct_documents(paths: Sequence[Path], root: Path, out_problems: list[Problem]) -> Iterator[Document]:
+    """Yield the documents of some paths, each id once, without the knowledge base's own directory.
+
+    Raises
+    ------
+    DocumentError
+        A path does not exist.
+    """
     seen: set[str] = set()
     for item in read_documents(paths, skip=root):
         if isinstance(item, Problem):
-            problems.append(item)
+            out_problems.append(item)
         elif item.id in seen:
-            problems.append(Problem(item.source, f"the id {item.id!r} was already used; the first counts"))
+            out_problems.append(
+                Problem(item.source, f"the id {item.id!r} was already used; the first counts")
+            )
         else:
             seen.add(item.id)
             yield item
@@ -258,9 +312,15 @@ def _folder_hash(folder: Path) -> str:
 
 
 def _counted(
-    documents: Iterable[Document], stage: RunningStage, recorder: StageRecorder
+    documents: Iterable[Document], stage: RunningStage, recorder: StageRecorder, out_read: dict[str, str]
 ) -> Iterator[Document]:
     for document in documents:
+        out_read[document.id] = document.source
         stage.items += 1
         recorder.progress("read", stage.items, None)
         yield document
+
+
+def document_schema(writer: SnapshotWriter, wanted: str | Path | None) -> GraphSchema | None:
+    """Return the schema that bounds the extraction of documents."""
+    return schema_for_build(writer, wanted, _DEFAULT_SCHEMA)
