@@ -21,6 +21,8 @@ from ytrag_core.pipeline.estimate import estimate_extraction
 from ytrag_core.pipeline.jobs import list_jobs
 from ytrag_core.pipeline.plan import ExtractionPlan, parse_rule
 from ytrag_core.pipeline.report import StageRecorder
+from ytrag_core.pipeline.settings import extraction_settings_for
+from ytrag_core.pipeline.sources import rebuild_documents
 from ytrag_core.schema.history import SchemaHistory
 from ytrag_core.storage.meta import MetaStore
 from ytrag_core.storage.schema_store import SchemaStore
@@ -457,3 +459,19 @@ def test_what_is_left_of_a_bound_is_what_naming_may_take() -> None:
     free = ExtractionSettings(max_cost=0.01, price_in=0.0, price_out=0.0)
     assert ExtractionPlan(settings=free).after(used).settings.community_tokens == 10_000
     assert ExtractionPlan(settings=settings).after(Usage(9, 9000, 0)).settings.community_tokens == 0
+
+
+def test_style_and_bounds_last_until_someone_says_otherwise(
+    tmp_path: Path, docs: Path, tiny: Encoder
+) -> None:
+    kb = tmp_path / "kb"
+    assert extraction_settings_for(kb) == ExtractionSettings()
+    with reading_server(lambda asked: chat(json.dumps(own_words(asked)))) as server:
+        index(kb, tiny, plan(server, unknown_types="drop"), docs)
+    assert table_rows(kb, "triples") == []
+    lasting = extraction_settings_for(kb, concurrency=3, style=None)
+    assert (lasting.unknown_types, lasting.style, lasting.concurrency) == ("drop", "chunk", 3)
+    assert extraction_settings_for(kb, unknown_types="propose").unknown_types == "propose"
+    rebuild_documents(kb, tiny, StageRecorder())
+    assert table_rows(kb, "triples") == []
+    assert len(table_rows(kb, "entities")) == 2 * len(PEOPLE)
