@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.bases import table_rows, write_lines
+from tests.bases import read_lines, table_rows, write_lines
 from tests.chat_endpoint import Reply, chat, failure
 from tests.reading_endpoint import Asked, ReadingServer, facts_of, reading_server, reads
 from tests.tiny_bases import tiny_encoder
@@ -65,7 +65,7 @@ def built_by(kb: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    return tiny_encoder(tmp_path_factory.mktemp("tiny"), max_tokens=128)
+    return tiny_encoder(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture
@@ -475,3 +475,32 @@ def test_style_and_bounds_last_until_someone_says_otherwise(
     rebuild_documents(kb, tiny, StageRecorder())
     assert table_rows(kb, "triples") == []
     assert len(table_rows(kb, "entities")) == 2 * len(PEOPLE)
+
+
+def test_each_passage_with_a_recorded_reply_ends_in_triples(
+    tmp_path: Path, tiny: Encoder, shared_data: Path
+) -> None:
+    folder = shared_data / "hongloumeng_extraction_zh"
+    texts = {row["id"]: row["text"].strip()[:40] for row in read_lines(folder / "corpus.jsonl")}
+    replies: dict[str, list[str]] = {}
+    for row in read_lines(folder / "raw_responses.jsonl"):
+        replies.setdefault(row["passage_id"], []).append(row["response"])
+
+    def recorded(asked: Asked) -> Reply:
+        said = asked.turns[3]["content"]
+        recording = replies[next(each for each, text in texts.items() if text in said)]
+        return chat(recording[min(len(asked.turns) > 4, len(recording) - 1)])
+
+    kb = tmp_path / "kb"
+    whole = BuildSettings(max_tokens=254)
+    with reading_server(recorded) as server:
+        report = index(kb, tiny, plan(server), folder / "corpus.jsonl", schema="general_zh", settings=whole)
+        assert len({asked.turns[3]["content"] for asked in server.asked}) == len(texts)
+    chunks = table_rows(kb, "chunks")
+    stating = {row["chunk"] for row in table_rows(kb, "mentions") if row["subject"] == "triple"}
+    assert {chunk["id"].partition("#")[0] for n, chunk in enumerate(chunks) if n in stating} == set(texts)
+    listed = {
+        job.chunk_id.partition("#")[0]: job.status for job in list_jobs(kb).jobs if job.status != "done"
+    }
+    assert set(listed) == {problem.source for problem in report.problems} == set(texts)
+    assert {listed["hlm-002"], listed["hlm-003"]} == {"failed"}
