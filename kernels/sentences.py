@@ -176,7 +176,7 @@ def add_group(
     """
     is_found = False
     for i in range(begin, end):
-        wanted = group_needles[i]
+        wanted = int(group_needles[i])
         is_held = add_where_held(
             text, start, stop, places, bucket_start, sentence_start, first_sentence, last_sentence,
             needle, needle_indptr[wanted], needle_indptr[wanted + 1], letters,
@@ -338,7 +338,7 @@ def telling_sentences(
     n_stating = np.zeros(sentence_start.shape[0], np.int64)
     stating = np.full((stated_triple.shape[0], 2), -1, np.int32)
     for slot in range(stated_triple.shape[0]):
-        triple, passage = stated_triple[slot], stated_passage[slot]
+        triple, passage = int(stated_triple[slot]), int(stated_passage[slot])
         if triple < 0 or triple >= n_triples or passage < 0 or passage >= n_passages:
             raise ValueError("a triple or a passage is out of range")
         first, last = sentence_indptr[passage], sentence_indptr[passage + 1]
@@ -391,7 +391,7 @@ def telling_sentences(
             add_where_held(
                 text, text_indptr[passage], text_indptr[passage + 1], places, buckets[passage],
                 sentence_start, first, last,
-                needle, needle_indptr[words[i]], needle_indptr[words[i] + 1], letters,
+                needle, needle_indptr[int(words[i])], needle_indptr[int(words[i]) + 1], letters,
                 word_weight[i], scores,
             )  # fmt: skip
         for i in range(n):

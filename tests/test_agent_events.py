@@ -177,7 +177,7 @@ def heard(asking: Asking, *, stop_at: str = "") -> list[Event]:
             events.append(event)
             if event.name == stop_at:
                 break
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
         return events
 
     return asyncio.run(listen())

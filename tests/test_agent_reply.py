@@ -138,10 +138,10 @@ def test_a_plain_answer_is_told_too(size: int) -> None:
     assert told(f"Decision: answer\nAnswer: {text}", size) == text
 
 
-def test_a_search_tells_nothing() -> None:
-    assert (
-        told(json.dumps({"thought": "a long thought about it", "decision": "search", "answer": ""}), 3) == ""
-    )
+def test_a_search_or_a_refusal_tells_nothing() -> None:
+    fields = {"thought": "a long thought about it", "decision": "search", "answer": "nothing yet"}
+    assert told(json.dumps(fields), 3) == ""
+    assert told(json.dumps(fields | {"decision": "refuse"}), 3) == ""
 
 
 @given(st.text(max_size=40), st.integers(1, 9))

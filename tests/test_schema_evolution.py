@@ -158,6 +158,12 @@ def test_a_knowledge_base_of_one_document_needs_one(tmp_path: Path) -> None:
         ("persons", "", "alias", "person"),
         ("natural-feature", "", "alias", "natural feature"),
         ("disease", "An illness with a known cause.", "add", None),
+        (
+            "folk",
+            "People taken together without a formal organisation: a family, a people, a crew.",
+            "ask",
+            "group",
+        ),
         ("chess opening", "How a game of chess begins.", "add", None),
     ],
 )
@@ -216,6 +222,8 @@ def test_a_relation_is_never_mapped_by_its_vector_alone(encoder: Encoder, tmp_pa
     assert verdicts["parent of"].outcome == "ask"
     assert verdicts["owned by"].outcome == "ask"
     assert verdicts["orbits"].outcome == "add"
+    landed = supported("landed on", kind="relation", description="The head came down on the tail.")
+    assert judged(landed, judge, tmp_path / "more")["landed on"].outcome == "add"
 
 
 def test_an_encoder_judges_no_language_that_it_cannot_read(encoder: Encoder, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ __all__ = ["Grounded", "GroundedClaim", "Settled", "ground", "settle"]
 _N_MORE = 2
 """A claim may rest on so many passages beside those that it cites, and on one if it cites none."""
 _N_CANDIDATES = 12
+_WIDE = re.compile(r"[\u2e80-\u9fff]")
 _WIDE_END = re.compile(r"[\u2e80-\u9fff\uff00-\uffef][。.！？!?\s]*\Z")
 
 
@@ -136,7 +137,8 @@ def ground(
     Notes
     -----
     A claim without a word that could be checked ("Yes.") holds when it cites a passage. Where the cited
-    passages do not state a claim, the fewest of the others that do are cited instead.
+    passages do not state a claim, the fewest of the others that do are cited instead; for a claim without a
+    name or number, of those that the answer cites elsewhere.
     """
     draft = replace(draft, text=citations_inside(draft.text))
     removed: dict[tuple[str, str], RemovedCitation] = {}
@@ -149,6 +151,15 @@ def ground(
     claims: list[GroundedClaim] = []
     split = split_claims(draft.text)
     has_inline = any(claim.numbers for claim in split)
+    near = [
+        *draft.cited,
+        *(
+            draft.chunk_ids[number - 1]
+            for claim in split
+            for number in claim.numbers
+            if 1 <= number <= len(draft.chunk_ids)
+        ),
+    ]
     for claim in split:
         cited: dict[str, None] = {}
         for number in claim.numbers:
@@ -158,7 +169,7 @@ def ground(
                 remove(str(number), "no such passage was shown")
         if not has_inline:
             cited.update(dict.fromkeys(draft.cited))
-        one = _grounded(claim, list(cited), question, texts, facts, mode)
+        one = _grounded(claim, list(cited), question, texts, facts, mode, near)
         if one.is_supported:
             linking = [chunk_id for chunk_id in cited if chunk_id in links and chunk_id in texts]
             one = replace(one, chunk_ids=tuple(dict.fromkeys([*one.chunk_ids, *linking])))
@@ -182,6 +193,7 @@ def _grounded(
     texts: Mapping[str, str],
     facts: Sequence[str],
     mode: Mode,
+    near: Collection[str],
 ) -> GroundedClaim:
     if claim.is_own and mode == "open":
         return GroundedClaim(claim, (), is_supported=False, is_own=True)
@@ -191,11 +203,14 @@ def _grounded(
     kept = [chunk_id for chunk_id in cited if chunk_id in texts and contributes(claim.text, texts[chunk_id])]
     if kept and states(claim.text, [texts[chunk_id] for chunk_id in kept], given=question):
         return GroundedClaim(claim, tuple(kept), is_supported=True, is_own=False)
-    found = _support(claim.text, question, texts, kept)
+    is_named = bool(words_of(claim.text).telling) or _WIDE.search(claim.text) is not None
+    likely = texts if is_named else {one: texts[one] for one in near if one in texts}
+    found = _support(claim.text, question, likely, kept)
     if found:
         return GroundedClaim(claim, tuple(found), is_supported=True, is_own=False)
-    in_facts = states(claim.text, [*facts, *(texts[chunk_id] for chunk_id in kept)], given=question)
-    return GroundedClaim(claim, tuple(kept), is_supported=bool(facts) and in_facts, is_own=False)
+    beside = [texts[chunk_id] for chunk_id in kept]
+    in_facts = is_named and any(states(claim.text, [fact, *beside], given=question) for fact in facts)
+    return GroundedClaim(claim, tuple(kept), is_supported=in_facts, is_own=False)
 
 
 def _support(claim: str, question: str, texts: Mapping[str, str], kept: Sequence[str]) -> list[str]:

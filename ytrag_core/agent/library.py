@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Unpack
+
+from ytrag_core.retrieval.type_filter import TypeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from ytrag_core.agent.machine import Lookup
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.retrieval.model import Evidence
+    from ytrag_core.retrieval.options import Filters
 
 __all__ = ["KnowledgeLibrary", "Retrieving"]
 
@@ -17,11 +20,13 @@ __all__ = ["KnowledgeLibrary", "Retrieving"]
 class Retrieving(Protocol):
     """What answers questions with evidence; see `ytrag_core.retrieval.retriever.Retriever`."""
 
-    def retrieve(self, question: str, *, top_k: int = 20) -> Evidence:
+    def retrieve(self, question: str, *, top_k: int = 20, **filters: Unpack[Filters]) -> Evidence:
         """Return the evidence for a question."""
         ...
 
-    def retrieve_many(self, questions: Sequence[str], *, top_k: int = 20) -> list[Evidence]:
+    def retrieve_many(
+        self, questions: Sequence[str], *, top_k: int = 20, **filters: Unpack[Filters]
+    ) -> list[Evidence]:
         """Return the evidence for each of many questions, answered side by side."""
         ...
 
@@ -51,9 +56,18 @@ class KnowledgeLibrary:
         QueryError
             As `ytrag_core.retrieval.retriever.Retriever.retrieve`.
         """
-        if len(lookups) == 1:
-            return [self._retriever.retrieve(lookups[0].query, top_k=top_k)]
-        return self._retriever.retrieve_many([lookup.query for lookup in lookups], top_k=top_k)
+        found: dict[int, Evidence] = {}
+        for types in dict.fromkeys(lookup.types for lookup in lookups):
+            places = [place for place, lookup in enumerate(lookups) if lookup.types == types]
+            queries = [lookups[place].query for place in places]
+            # The types are a model's guess: what is of them ranks higher, nothing else is left out.
+            filters: Filters = {"types": TypeFilter(entity_types=types)} if types else {}
+            if len(queries) == 1:
+                evidence = [self._retriever.retrieve(queries[0], top_k=top_k, **filters)]
+            else:
+                evidence = self._retriever.retrieve_many(queries, top_k=top_k, **filters)
+            found.update(zip(places, evidence, strict=True))
+        return [found[place] for place in range(len(lookups))]
 
     def same_meaning(self, query: str, other: str) -> bool:
         """Return whether the vectors of two queries are far nearer than two spellings of one name need be."""

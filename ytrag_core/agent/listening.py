@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ytrag_core.agent.asking import answer_question
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from ytrag_core.agent.asking import Asking
     from ytrag_core.agent.events import Event
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["stream_events"]
 
 
-async def stream_events(question: str, library: Library, asking: Asking) -> AsyncIterator[Event]:
+async def stream_events(question: str, library: Library, asking: Asking) -> AsyncGenerator[Event, None]:
     """Answer a question in a thread, and yield everything that happens on the way.
 
     Parameters

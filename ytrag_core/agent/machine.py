@@ -362,6 +362,8 @@ def _after_search(state: State, query: str, is_repeat: IsRepeat) -> State:
 def _free(state: State, is_repeat: IsRepeat) -> list[Lookup]:
     """Return the sub-questions that have become free and were not looked up yet."""
     lookups: list[Lookup] = []
+    if state.plan.is_simple:
+        return lookups
     for sub in ready(state.plan, state.answers):
         query = filled(sub.question, state.answers)
         if not is_repeat(query, (*state.asked, *(lookup.query for lookup in lookups))):

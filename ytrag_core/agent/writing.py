@@ -15,6 +15,7 @@ _FIELD = re.compile(r'"answer"\s*:\s*"', re.IGNORECASE)
 _LABEL = re.compile(
     r"^\W*(?:final answer|answer|最终答案|答案|回答)\W*?[:：]\W*?(?=\w)", re.IGNORECASE | re.MULTILINE
 )
+_OTHERWISE = re.compile(r'"decision"\s*:\s*"(?:search|refuse)"', re.IGNORECASE)
 _LABELLED = re.compile(r"\W*(?:thought|decision|query|search|思考|决定|检索|查询)\W*[:：]", re.IGNORECASE)
 _ENOUGH = 24
 """Characters from which plain text is told from JSON and from lines with labels."""
@@ -54,7 +55,7 @@ class AnswerStream:
             return
         if self._at is None:
             self._at = self._start()
-        if self._at is None:
+        if self._at is None or self._done:
             return
         said = self._json() if self._is_json else self._plain()
         if said:
@@ -86,7 +87,9 @@ class AnswerStream:
     def _answer_field(self) -> int | None:
         """Return where the answer's value begins: of the reply itself, not of a sub-question."""
         for match in _FIELD.finditer(self._text):
-            if _depth(self._text[: match.start()]) == 1:
+            before = self._text[: match.start()]
+            if _depth(before) == 1:
+                self._done = _OTHERWISE.search(before) is not None
                 return match.end()
         return None
 

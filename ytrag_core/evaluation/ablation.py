@@ -49,7 +49,8 @@ def ablate(
         low, high]}}}}`. A change is that of each question against all routes, with its 95 % interval: below 0
         where the route helps.
     """
-    alone, without = {}, {}
+    alone: dict[str, dict[str, Any]] = {}
+    without: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         others = [other for other in ROUTES if other != route]
         for rows, routes, name in ((alone, [route], "alone"), (without, others, "without")):

@@ -13,6 +13,7 @@ from ytrag_core.graph.tables import ENTITIES, GraphTables
 from ytrag_core.pipeline.describe import community_table, describe_communities
 from ytrag_core.pipeline.indices import build_indices
 from ytrag_core.pipeline.report import BuildReport, StageRecorder
+from ytrag_core.pipeline.text_files import write_text_columns, write_text_indices
 from ytrag_core.pipeline.vectors import (
     PassageVectors,
     StringTable,
@@ -23,13 +24,6 @@ from ytrag_core.pipeline.vectors import (
     triple_sentences,
 )
 from ytrag_core.retrieval import layout
-from ytrag_core.retrieval.columns import column_arrays, parse_metadata
-from ytrag_core.retrieval.lexical import LexicalIndex
-from ytrag_core.retrieval.lexicon import build_lexicon
-from ytrag_core.retrieval.names import name_arrays
-from ytrag_core.retrieval.relation_words import relation_texts
-from ytrag_core.retrieval.sentences import sentence_arrays
-from ytrag_core.retrieval.titles import title_arrays
 from ytrag_core.retrieval.walk import AliasEdges, alias_edges, reverse, walk_graph
 from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.tables import write_table
@@ -150,9 +144,8 @@ def build_snapshot(
         _write_graph(writer, graph, tree, content.chunks.num_rows, aliases)
     with recorder.stage("text index", len(passages) or graph.n_nodes):
         titles: list[str] = content.chunks["title"].to_pylist() if passages else []
-        _write_text_indices(writer, graph, passages, titles, recorder)
-        texts = (text.as_py() for text in content.chunks["text"])
-        write_arrays(_path(writer, layout.SENTENCES), sentence_arrays(texts))
+        write_text_indices(writer.path, graph, passages, titles, recorder)
+        write_text_columns(writer.path, content.documents, content.chunks)
     counts = {
         "documents": content.documents.num_rows,
         "chunks": content.chunks.num_rows,
@@ -343,36 +336,10 @@ def _write_graph(
     write_arrays(_path(writer, layout.GRAPH), arrays)
 
 
-def _write_text_indices(
-    writer: SnapshotWriter,
-    graph: GraphTables,
-    passages: Sequence[str],
-    titles: Sequence[str],
-    recorder: StageRecorder,
-) -> None:
-    names: list[str] = graph.node_names().to_pylist()
-    aliases = [*graph.entities["aliases"].to_pylist(), *graph.attributes["aliases"].to_pylist()]
-    pairs = [*enumerate(names), *((node, form) for node, forms in enumerate(aliases) for form in forms)]
-    lexicon = build_lexicon(pairs, passages or dict.fromkeys(names))
-    write_arrays(_path(writer, "lexicon.arrow"), lexicon)
-    write_arrays(_path(writer, layout.NAMES), name_arrays(graph.node_names(), graph.entities["type"]))
-    relations = relation_texts(graph.relations["name"].to_pylist())
-    LexicalIndex.build(relations).save(writer.path / layout.RELATION_TERMS)
-    if passages:
-        index = LexicalIndex.build(passages, progress=recorder.callback("text index"))
-        index.save(writer.path / "bm25")
-        write_arrays(_path(writer, layout.TITLES), title_arrays(titles, index))
-
-
 def _write_tables(
-    writer: SnapshotWriter,
-    content: Content,
-    tree: KnowledgeTree,
-    described: Described,
+    writer: SnapshotWriter, content: Content, tree: KnowledgeTree, described: Described
 ) -> None:
     graph = content.graph
-    metadata = (text.as_py() for text in content.documents["metadata"])
-    write_arrays(_path(writer, layout.METADATA), column_arrays(parse_metadata(metadata)))
     entities = graph.entities.cast(ENTITIES).append_column("community", pa.array(tree.leaf))
     for name, table in (
         ("documents", content.documents),

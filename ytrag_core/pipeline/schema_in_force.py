@@ -129,7 +129,7 @@ def _told(made: Sequence[Decision]) -> list[str]:
         if names:
             more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
             notes.append(
-                f"{len(names)} proposed types {said}: {', '.join(names[:_MOST_NAMED])}{more}; "
+                f"proposed types that {said} ({len(names)}): {', '.join(names[:_MOST_NAMED])}{more}; "
                 "see ytrag schema history"
             )
     return notes

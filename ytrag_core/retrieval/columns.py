@@ -1,5 +1,8 @@
 """Columns of values, one of each field: compared value by distinct value, kept as plain arrays."""
 
+# pyarrow.compute makes its functions when it is imported, where pyright cannot see them.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import json

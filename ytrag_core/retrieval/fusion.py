@@ -155,7 +155,8 @@ def rank_parts(
 def likelihood(parts: Mapping[str, NDArray[np.float64]], n: int) -> NDArray[np.float64]:
     """Return the share of each of `n` candidates in being a wanted passage: the softmax of its score."""
     total = np.sum([*parts.values(), np.zeros(n)], axis=0)
-    return np.exp(total - total.max(initial=-np.inf)) if n else total
+    shares: NDArray[np.float64] = np.exp(total - total.max(initial=0.0 if n == 0 else -np.inf))
+    return shares
 
 
 def fuse(

@@ -297,13 +297,7 @@ class SnapshotView:
         return {name: row for row, name in enumerate(self.chunk_ids)}
 
     def chunk_row(self, chunk_id: str) -> int:
-        """Return the row of a chunk.
-
-        Raises
-        ------
-        QueryError
-            There is none of this id.
-        """
+        """Return the row of a chunk; a QueryError where there is none of this id."""
         row = self._row_of_chunk.get(chunk_id)
         if row is None:
             near = difflib.get_close_matches(chunk_id, self.chunk_ids[:_COMPARED], 3)

@@ -120,7 +120,8 @@ def _verdict(
     elif likeness.verdict == "same":
         outcome, reason = "alias", f"another name of {near}"
     elif likeness.verdict == "close":
-        outcome, reason = "ask", f"close to {near}: accept it, or accept it as another name of that"
+        like = f"described like {likeness.nearest}" if likeness.by_meaning else f"close to {near}"
+        outcome, reason = "ask", f"{like}: accept it, or accept it as another name of that"
     elif likeness.verdict == "unread":
         outcome, reason = "ask", "the encoder does not read this language: accept or reject it"
     else:

@@ -29,7 +29,8 @@ Encode: TypeAlias = "Callable[[Sequence[str]], NDArray[np.float32]]"
 """Texts to unit-norm float32 rows."""
 _Mark: TypeAlias = tuple[int, bool]
 
-_BAND = 0.1
+_BAND = 0.12
+_SAME_MEANING = 0.1
 _AGREES = 0.3
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _AUXILIARIES = frozenset(
@@ -77,11 +78,14 @@ class Likeness:
         Name of the nearest type; empty where there is none.
     similarity
         Cosine of the two names, to four decimals.
+    by_meaning
+        True where the descriptions are close and not the names.
     """
 
     verdict: Literal["same", "close", "other", "unread"]
     nearest: str = ""
     similarity: float = 0.0
+    by_meaning: bool = False
 
 
 class Neighbours:
@@ -166,9 +170,10 @@ class Neighbours:
                 return Likeness("same", self._owners[best], similarity)
         if similarity >= self._threshold - _BAND:
             return Likeness("close", self._owners[best], similarity)
+        # Descriptions of relations all say what the head does to the tail: they tell nothing apart.
         alike = int(np.argmax(meant))
-        if meant[alike] >= self._threshold + _BAND:
-            return Likeness("close", self._owners[alike], float(cosines[alike]))
+        if self._kind != "relation" and meant[alike] >= self._threshold + _SAME_MEANING:
+            return Likeness("close", self._owners[alike], float(cosines[alike]), by_meaning=True)
         return Likeness("other", self._owners[best], similarity)
 
     def _label(self, name: str) -> str:
