@@ -24,6 +24,7 @@ from ytrag_core.schema.load import load_schema
 
 if TYPE_CHECKING:
     from ytrag_core.agent.asking import AskMode
+    from ytrag_core.agent.events import Event
 
 WORDS = [
     "fog",
@@ -95,6 +96,7 @@ def test_prompts_and_budgets_hold(
 ) -> None:
     model = Script(replies)
     history = [Turn("Who is she? " * 400, "Maren Tessaly. " * 1000)] * 3 if with_history else []
+    events: list[Event] = []
     try:
         answer, events = ask(question, Shelf(texts), model, budget=budget, mode=mode, history=history)
     except LLMError:

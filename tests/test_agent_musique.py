@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,15 +21,13 @@ def _benches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_hops_of_the_sample_are_reached(sample_kb: KnowledgeBase) -> None:
-    from agent_hops import measure
-
+    measure = import_module("agent_hops").measure
     report = measure(sample_kb, sample_folder(), Budget(context_tokens=1500))
     assert report["n"] == len(read_questions(sample_folder() / "questions.jsonl"))
     agent, alone = report["agent, recorded decomposition"], report["one retrieval"]
     assert agent["all_hops"] >= 90.0
     assert agent["all_hops"] >= alone["all_hops"]
     assert max(agent["longest_prompt"], alone["longest_prompt"]) <= 1500
-    assert "agent_hops" in sys.modules
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +40,7 @@ def musique_kb(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> K
 
 @pytest.mark.slow
 def test_all_hops_of_recorded_questions_are_reached(musique_kb: KnowledgeBase, shared_data: Path) -> None:
-    from agent_hops import measure
-
+    measure = import_module("agent_hops").measure
     report = measure(musique_kb, shared_data / "musique_train", Budget(max_steps=5, context_tokens=4000))
     agent, alone = report["agent, recorded decomposition"], report["one retrieval"]
     assert report["n"] == 60

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ytrag_core.agent.budget import Budget
+    from ytrag_core.agent.conversation import Turn
     from ytrag_core.agent.model import Answer
     from ytrag_core.embedding.cross_encoder import CrossEncoder
     from ytrag_core.errors import YtragError
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Budget",
     "BuildReport",
     "CrossEncoder",
     "Evidence",
     "KnowledgeBase",
+    "Turn",
     "TypeFilter",
     "YtragError",
     "__version__",
@@ -32,10 +36,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "ytrag_core.agent.model",
+    "Budget": "ytrag_core.agent.budget",
     "BuildReport": "ytrag_core.pipeline.report",
     "CrossEncoder": "ytrag_core.embedding.cross_encoder",
     "Evidence": "ytrag_core.retrieval.model",
     "KnowledgeBase": "ytrag_core.knowledge_base",
+    "Turn": "ytrag_core.agent.conversation",
     "TypeFilter": "ytrag_core.retrieval.type_filter",
     "YtragError": "ytrag_core.errors",
 }

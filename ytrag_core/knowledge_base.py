@@ -357,6 +357,12 @@ class KnowledgeBase(Answering):
     def _library(self) -> KnowledgeLibrary:
         return KnowledgeLibrary(self._retriever, self.encoder)
 
+    def _shelves(self) -> KnowledgeLibrary:
+        return self._library
+
+    def _types(self) -> GraphSchema | None:
+        return self._schema
+
     @cached_property
     def _schema(self) -> GraphSchema | None:
         """The schema in force when the snapshot was built, None where there is none."""

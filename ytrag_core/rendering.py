@@ -138,7 +138,8 @@ def _remarks(console: Console, answer: Answer) -> None:
     """Say what was taken out of an answer, what the model knew by itself, and why it is no better."""
     lines = []
     if answer.budget_reached:
-        lines.append(f"The budget was reached ({answer.budget_reached}); this is the best answer so far.")
+        best = "" if answer.refused else "; this is the best answer so far"
+        lines.append(f"The budget was reached ({answer.budget_reached}){best}.")
     elif answer.stopped:
         lines.append(f"The search ended early: {answer.stopped}.")
     lines += [f"The model's own knowledge: {text}" for text in answer.own_knowledge]

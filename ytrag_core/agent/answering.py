@@ -29,14 +29,12 @@ __all__ = ["Answering"]
 class Answering:
     """Answers questions from a library; a base class."""
 
-    @property
-    def _library(self) -> Library:
-        """Where evidence comes from."""
+    def _shelves(self) -> Library:
+        """Return where evidence comes from."""
         raise NotImplementedError
 
-    @property
-    def _schema(self) -> GraphSchema | None:
-        """The types that there are; None where nothing is known of them."""
+    def _types(self) -> GraphSchema | None:
+        """Return the types that there are; None where nothing is known of them."""
         raise NotImplementedError
 
     def ask(
@@ -84,7 +82,7 @@ class Answering:
         """
         asking = self._asking(mode, top_k, llm, budget, history)
         asking = replace(asking, on_event=on_event or asking.on_event, stream=stream)
-        return answer_question(question, self._library, asking)
+        return answer_question(question, self._shelves(), asking)
 
     async def ask_stream(
         self,
@@ -114,7 +112,7 @@ class Answering:
             As for `ask`.
         """
         asking = self._asking(mode, top_k, llm, budget, history)
-        async with aclosing(stream_events(question, self._library, asking)) as events:
+        async with aclosing(stream_events(question, self._shelves(), asking)) as events:
             async for event in events:
                 yield event
 
@@ -130,5 +128,5 @@ class Answering:
             raise QueryError(f"top_k is {top_k}; at least 1 is needed")
         if mode not in MODES:
             raise ConfigError(f"mode {mode!r} arrived; choose {', '.join(MODES)}")
-        schema = self._schema if llm is not None and mode in ("open", "reject") else None
+        schema = self._types() if llm is not None and mode in ("open", "reject") else None
         return Asking(mode, llm, budget or Budget(), top_k=top_k, history=tuple(history), schema=schema)

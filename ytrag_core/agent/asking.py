@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
@@ -42,8 +41,8 @@ AskMode = Literal["open", "reject", "no-agent", "evidence"]
 MODES: tuple[AskMode, ...] = get_args(AskMode)
 
 _LIMITS = ("steps", "calls", "tokens", "seconds")
+_REASONS = {"unusable reply": "unusable", "endpoint": "failed", "cancelled": "failed"}
 _LINKED_PASSAGES = 20
-_log = logging.getLogger(__name__)
 
 
 def _silent(event: Event) -> None:
@@ -220,9 +219,7 @@ def _refusal(state: State, language: Language) -> str:
     """Return why there is no answer, and what was found on the way."""
     if state.stop == "no evidence":
         return phrase("nothing", language)
-    name = (
-        "unfinished" if state.stop and state.stop not in ("unsupported", "loop", "no progress") else "refusal"
-    )
+    name = _REASONS.get(state.stop, "unfinished" if state.stop in _LIMITS else "refusal")
     lines = [phrase(name, language)]
     numbers = {chunk_id: number for number, chunk_id in enumerate(_known_sources(state), 1)}
     for sub in state.plan.subs:

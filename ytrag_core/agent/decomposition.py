@@ -24,7 +24,7 @@ __all__ = ["MAX_SUB_QUESTIONS", "decomposition_schema", "nearest_type", "read_pl
 MAX_SUB_QUESTIONS = 6
 _MAX_TYPES = 4
 _ALIKE = 0.75
-_KINDS: tuple[Kind, ...] = ("node", "triple", "community")
+_KINDS: dict[str, Kind] = {"node": "node", "triple": "triple", "community": "community"}
 _NUMBERED = re.compile(
     r"^\s*(?:[-*•]\s*)?(?:#|Q|sub-?question\s*|子问题\s*)?(\d{1,2})\s*[.):：、]\s*(.+?)\s*$", re.IGNORECASE
 )
@@ -121,7 +121,7 @@ def read_plan(text: str, schema: GraphSchema | None = None) -> Plan | None:
             continue
         number = sub.id if sub.id is not None and 0 < sub.id < 100 and sub.id not in subs else _free(subs)
         types = _known_types(sub.types, schema, number, notes)
-        kind: Kind = next((known for known in _KINDS if known == sub.kind.strip().casefold()), "node")
+        kind = _KINDS.get(sub.kind.strip().casefold(), "node")
         subs[number] = SubQuestion(number, " ".join(sub.question.split()), tuple(sub.needs), types, kind)
     return make_plan(list(subs.values()), notes) if subs else None
 

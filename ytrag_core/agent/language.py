@@ -25,6 +25,14 @@ _PHRASES: dict[str, dict[Language, str]] = {
         "en": "No answer was reached within the budget of this question.",
         "zh": "在这个问题的预算之内没有得出答案。",
     },
+    "unusable": {
+        "en": "The language model gave no usable reply.",
+        "zh": "语言模型没有给出可用的回复。",
+    },
+    "failed": {
+        "en": "The language model failed before there was an answer.",
+        "zh": "语言模型在得出答案之前出错了。",
+    },
     "known": {"en": "Found so far:", "zh": "目前已查到："},
     "own": {"en": " (the model's own knowledge)", "zh": "（模型自身的知识）"},
     "none": {"en": "(none)", "zh": "（无）"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING
 
 from ytrag_core.retrieval.type_filter import TypeFilter
 
@@ -13,22 +13,9 @@ if TYPE_CHECKING:
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.options import Filters
+    from ytrag_core.retrieval.retriever import Retriever
 
-__all__ = ["KnowledgeLibrary", "Retrieving"]
-
-
-class Retrieving(Protocol):
-    """What answers questions with evidence; see `ytrag_core.retrieval.retriever.Retriever`."""
-
-    def retrieve(self, question: str, *, top_k: int = 20, **filters: Unpack[Filters]) -> Evidence:
-        """Return the evidence for a question."""
-        ...
-
-    def retrieve_many(
-        self, questions: Sequence[str], *, top_k: int = 20, **filters: Unpack[Filters]
-    ) -> list[Evidence]:
-        """Return the evidence for each of many questions, answered side by side."""
-        ...
+__all__ = ["KnowledgeLibrary"]
 
 
 class KnowledgeLibrary:
@@ -42,7 +29,7 @@ class KnowledgeLibrary:
         Compares queries.
     """
 
-    def __init__(self, retriever: Retrieving, encoder: Encoder) -> None:
+    def __init__(self, retriever: Retriever, encoder: Encoder) -> None:
         self._retriever = retriever
         self._encoder = encoder
         similarity = encoder.description.alias_similarity

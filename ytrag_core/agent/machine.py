@@ -251,7 +251,11 @@ def planned(state: State, plan: Plan, *, calls: int = 1) -> State:
         types = plan.subs[0].types if plan.subs else ()
         lookups = [Lookup(state.question, types=types)]
     else:
-        lookups += [Lookup(sub.question, sub.number, sub.types) for sub in ready(plan, {})]
+        lookups += [
+            Lookup(sub.question, sub.number, sub.types)
+            for sub in ready(plan, {})
+            if sub.question.casefold() != state.question.casefold()
+        ]
     return replace(state, phase=Phase.RETRIEVE, plan=plan, lookups=tuple(lookups), calls=state.calls + calls)
 
 

@@ -353,7 +353,9 @@ class Run:
 
     def _interests(self, state: State) -> list[Interest]:
         """Return what is asked now, what is still open, and the question behind it all."""
-        interests = {query: Interest(query, 1.0) for query in state.current}
+        # A thought that is only asked for once more sees what the one before it did not.
+        is_new = state.stop not in ("loop", "no progress")
+        interests = {query: Interest(query, 1.0, is_new=is_new) for query in state.current}
         for sub in ready(state.plan, state.answers):
             query = filled(sub.question, state.answers)
             interests.setdefault(query, Interest(query, _OPEN_WEIGHT, is_new=False))
