@@ -127,7 +127,8 @@ def by_networkx(given: Problem, graph: nx.MultiDiGraph) -> NDArray[np.float32]:
         longer.sort(key=lambda chain: -chain[0])
         beam = [chain[1:] for chain in longer[: SETTINGS.beam]]
         for score, _, triples, *_ in longer[: SETTINGS.beam]:
-            best[frozenset(triples)] = max(score, best.get(frozenset(triples), score))
+            known = frozenset(triples)
+            best[known] = max(float(score), best.get(known, float(score)))
     return np.array(sorted(best.values(), reverse=True)[:N_PATHS], np.float32)
 
 
@@ -146,9 +147,8 @@ def path_race(n_nodes: int) -> Race:
         graph = nx.MultiDiGraph()
         graph.add_nodes_from(range(n_nodes))
         triples = zip(given.head.tolist(), given.tail.tolist(), given.relation.tolist(), strict=True)
-        graph.add_edges_from(
-            (head, tail, (triple, relation)) for triple, (head, tail, relation) in enumerate(triples)
-        )
+        for triple, (head, tail, relation) in enumerate(triples):
+            graph.add_edge(head, tail, (triple, relation))
         race.enter("networkx and numpy", lambda: by_networkx(given, graph))
         assert_allclose(race.results["ytrag"], race.results["networkx and numpy"], atol=1e-3)
     else:

@@ -104,7 +104,8 @@ def stating_sentences(passage: PassageSentences, head: str, relation: str, tail:
     """
     scores: dict[int, float] = {}
     for end in (head.lower(), tail.lower()):
-        _count(scores, passage, [end], 1.0) or _count(scores, passage, _PART.findall(end), _PART_WEIGHT)
+        if not _count(scores, passage, [end], 1.0):
+            _count(scores, passage, _PART.findall(end), _PART_WEIGHT)
     if not scores:
         return []
     named = dict(scores)

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tests.bases import read_lines
 from ytrag_core.cli import app
@@ -18,7 +18,6 @@ from ytrag_core.sample import sample_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from click.testing import Result
 
 QUESTIONS = sample_folder() / "questions.jsonl"
 

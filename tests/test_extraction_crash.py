@@ -59,7 +59,7 @@ def build(kb: Path, docs: Path, home: Path, url: str) -> None:
         models=StageModels.of_endpoint(settings),
         summaries=False,
     )
-    KnowledgeBase.build(kb, [docs], encoder=tiny_encoder(home, max_tokens=64), plan=plan)
+    KnowledgeBase.build(kb, [docs], encoder=tiny_encoder(home), plan=plan)
 
 
 def finished(kb: Path) -> set[str]:
@@ -85,7 +85,7 @@ def wait_for(server: ReadingServer, n_asked: int) -> None:
 
 def test_killed_at_random_moments_no_finished_passage_is_sent_again(tmp_path: Path, docs: Path) -> None:
     kb, home = tmp_path / "kb", tmp_path / "home"
-    tiny_encoder(home, max_tokens=64)
+    tiny_encoder(home)
     chance = random.Random(7)
     context = multiprocessing.get_context("spawn")
     known_at: list[tuple[int, set[str]]] = []

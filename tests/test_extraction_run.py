@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.bases import table_rows, write_lines
+from tests.bases import read_lines, table_rows, write_lines
 from tests.chat_endpoint import Reply, chat, failure
 from tests.reading_endpoint import Asked, ReadingServer, facts_of, reading_server, reads
 from tests.tiny_bases import tiny_encoder
@@ -21,6 +21,8 @@ from ytrag_core.pipeline.estimate import estimate_extraction
 from ytrag_core.pipeline.jobs import list_jobs
 from ytrag_core.pipeline.plan import ExtractionPlan, parse_rule
 from ytrag_core.pipeline.report import StageRecorder
+from ytrag_core.pipeline.settings import extraction_settings_for
+from ytrag_core.pipeline.sources import rebuild_documents
 from ytrag_core.schema.history import SchemaHistory
 from ytrag_core.storage.meta import MetaStore
 from ytrag_core.storage.schema_store import SchemaStore
@@ -63,7 +65,7 @@ def built_by(kb: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    return tiny_encoder(tmp_path_factory.mktemp("tiny"), max_tokens=128)
+    return tiny_encoder(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture
@@ -457,3 +459,47 @@ def test_what_is_left_of_a_bound_is_what_naming_may_take() -> None:
     free = ExtractionSettings(max_cost=0.01, price_in=0.0, price_out=0.0)
     assert ExtractionPlan(settings=free).after(used).settings.community_tokens == 10_000
     assert ExtractionPlan(settings=settings).after(Usage(9, 9000, 0)).settings.community_tokens == 0
+
+
+def test_style_and_bounds_last_until_someone_says_otherwise(
+    tmp_path: Path, docs: Path, tiny: Encoder
+) -> None:
+    kb = tmp_path / "kb"
+    assert extraction_settings_for(kb) == ExtractionSettings()
+    with reading_server(lambda asked: chat(json.dumps(own_words(asked)))) as server:
+        index(kb, tiny, plan(server, unknown_types="drop"), docs)
+    assert table_rows(kb, "triples") == []
+    lasting = extraction_settings_for(kb, concurrency=3, style=None)
+    assert (lasting.unknown_types, lasting.style, lasting.concurrency) == ("drop", "chunk", 3)
+    assert extraction_settings_for(kb, unknown_types="propose").unknown_types == "propose"
+    rebuild_documents(kb, tiny, StageRecorder())
+    assert table_rows(kb, "triples") == []
+    assert len(table_rows(kb, "entities")) == 2 * len(PEOPLE)
+
+
+def test_recorded_replies_with_their_flaws_end_in_triples(
+    tmp_path: Path, tiny: Encoder, shared_data: Path
+) -> None:
+    folder = shared_data / "hongloumeng_extraction_zh"
+    texts = {row["id"]: row["text"] for row in read_lines(folder / "corpus.jsonl")}
+    replies: dict[str, list[str]] = {}
+    for row in read_lines(folder / "raw_responses.jsonl"):
+        replies.setdefault(row["passage_id"], []).append(row["response"])
+
+    def recorded(asked: Asked) -> Reply:
+        said = asked.turns[3]["content"].partition("文字：\n")[2].strip()
+        recording = replies[next(each for each, text in texts.items() if said in text)]
+        return chat(recording[min(len(asked.turns) > 4, len(recording) - 1)])
+
+    kb = tmp_path / "kb"
+    with reading_server(recorded) as server:
+        report = index(kb, tiny, plan(server), folder / "corpus.jsonl", schema="general_zh")
+    chunks = table_rows(kb, "chunks")
+    stating = {row["chunk"] for row in table_rows(kb, "mentions") if row["subject"] == "triple"}
+    assert {chunk["id"].partition("#")[0] for n, chunk in enumerate(chunks) if n in stating} == set(texts)
+    jobs = [(job.document_id, job.status) for job in list_jobs(kb).jobs]
+    assert len(jobs) == len(chunks)
+    assert {status for _, status in jobs} == {"salvaged", "failed"}
+    salvaged = {document for document, status in jobs if status == "salvaged"}
+    assert salvaged == set(texts) - {"hlm-002", "hlm-003"}  # these two stop before the first relation
+    assert {problem.source for problem in report.problems} == set(texts)

@@ -70,8 +70,7 @@ def test_no_likelihood_no_bridge(sample_kb: KnowledgeBase) -> None:
 
 def shares(titles: list[str], question: str) -> NDArray[np.float32]:
     lexical = LexicalIndex.build([f"{title}\nsome text" for title in titles])
-    arrays = title_arrays(titles, lexical)
-    index = TitleIndex(arrays["title_indptr"], arrays["title_terms"], lexical)
+    index = TitleIndex(title_arrays(titles, lexical), lexical)
     return index.shares(question, np.arange(len(titles), dtype=np.int32))
 
 

@@ -90,6 +90,17 @@ def test_the_features_by_hand() -> None:
     assert values["path"] == pytest.approx([0.5, 0.0, 0.0])
 
 
+def test_triples_and_communities_count_where_they_are_alone() -> None:
+    nothing = {"titles": None, "walked": None, "from_names": None, "resembling": None}
+    found = {"triple": FOUND["entity"], "community": FOUND["dense"]}
+    alone = passage_features(found, CANDIDATES, {"triple": 0.5}, coverage=floats(), **nothing)
+    assert alone["triple"].tolist() == [0.0, 0.25, 0.5]
+    assert alone["community"].tolist() == pytest.approx([1.0, 0.0, 0.75])
+    among = passage_features({**FOUND, **found}, CANDIDATES, {}, coverage=np.zeros(10, np.float32), **nothing)
+    assert "path" in among
+    assert not among.keys() & SIDE_FEATURES.keys()
+
+
 def test_the_sum_by_hand() -> None:
     parts = weigh(features(), WEIGHTS)
     assert parts.keys() == FOUND.keys()

@@ -114,6 +114,7 @@ def test_indices_out_of_range_are_refused() -> None:
     }
     stating, bearing = telling_sentences(*arguments.values())
     assert (stating.tolist(), bearing.tolist()) == ([[0, -1]], [[0, -1]])
+    wrong: Any
     for name, wrong in (
         ("text_indptr", np.array([0, 3])),
         ("sentence_indptr", np.array([0, 2])),
@@ -125,8 +126,9 @@ def test_indices_out_of_range_are_refused() -> None:
         ("words", np.full(1, 2, np.int32)),
         ("n_shown", 2),
     ):
+        changed: dict[str, Any] = arguments | {name: wrong}
         with pytest.raises(ValueError, match=r"range|behind|than there are"):
-            telling_sentences(*(arguments | {name: wrong}).values())
+            telling_sentences(*changed.values())
 
 
 def test_words_are_whole_in_an_alphabet_and_parts_in_chinese() -> None:

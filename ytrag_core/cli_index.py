@@ -60,17 +60,22 @@ def index(
         ),
     ] = None,
     style: Annotated[
-        Style,
+        Style | None,
         typer.Option(
             "--extraction-style",
             help="chunk: a call a passage; sentences: a call a sentence, for small models.",
+            show_default="that of the knowledge base, else chunk",
             rich_help_panel=_MODEL,
         ),
-    ] = Style.CHUNK,
+    ] = None,
     unknown_types: Annotated[
-        UnknownTypes,
-        typer.Option(help="Types that the schema lacks: propose and keep, or drop.", rich_help_panel=_MODEL),
-    ] = UnknownTypes.PROPOSE,
+        UnknownTypes | None,
+        typer.Option(
+            help="Types that the schema lacks: propose and keep, or drop.",
+            show_default="that of the knowledge base, else propose",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
     concurrency: Annotated[
         int, typer.Option(min=1, max=256, help="Calls at a time.", rich_help_panel=_MODEL)
     ] = 8,
@@ -153,12 +158,13 @@ def index(
     if not paths and not retry_failed:
         raise ConfigError("no PATH arrived; name a file, a folder or a pattern to index")
     plan = _plan(
+        kb,
         extractor,
         extractor_for or [],
         retry_failed=retry_failed,
         summaries=summaries,
-        style=style.value,
-        unknown_types=unknown_types.value,
+        style=style and style.value,
+        unknown_types=unknown_types and unknown_types.value,
         concurrency=concurrency,
         max_tokens=max_tokens,
         max_cost=max_cost,
@@ -188,6 +194,7 @@ def index(
 
 
 def _plan(
+    kb: Path,
     extractor: Extractor,
     rules: list[str],
     *,
@@ -195,15 +202,15 @@ def _plan(
     summaries: bool | None,
     **settings: Any,
 ) -> ExtractionPlan:
-    from ytrag_core.config import ExtractionSettings
     from ytrag_core.pipeline.plan import ExtractionPlan, parse_rule
+    from ytrag_core.pipeline.settings import extraction_settings_for
 
     parsed = tuple(map(parse_rule, rules))
     asks_nobody = extractor is Extractor.OFFLINE and not summaries and all(n == "offline" for _, n in parsed)
     return ExtractionPlan(
         extractor=extractor.value,
         rules=parsed,
-        settings=ExtractionSettings(**settings),
+        settings=extraction_settings_for(kb, **settings),
         models=None if asks_nobody and not retry_failed else language_models(),
         retry_failed=retry_failed,
         summaries=summaries,

@@ -161,8 +161,7 @@ class KnowledgeBase(Answering):
         reuse_vectors
             Another knowledge base of the same encoder; texts that it has too are not encoded.
         plan
-            For `documents`: who extracts, with which language model and settings; rules alone by default.
-            Its `summaries` count for every format.
+            For `documents`: who extracts; rules alone by default. Its `summaries` count for every format.
 
         Returns
         -------
@@ -200,11 +199,7 @@ class KnowledgeBase(Answering):
             report = build_from_openie(root, paths[0], loaded, settings, recorder, schema, borrowed, plan)
         elif format == "edges":
             report = build_from_edges(
-                root,
-                paths[0],
-                loaded,
-                settings,
-                recorder,
+                *(root, paths[0], loaded, settings, recorder),
                 replace=replace,
                 reuse_vectors=borrowed,
                 plan=plan,

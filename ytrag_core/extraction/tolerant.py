@@ -181,7 +181,8 @@ class Records:
     def add_type(self, value: Any, kind: TypeKind | None = None) -> None:
         """Take a proposed type: an object, or its name where the kind is known."""
         fields = value if isinstance(value, dict) else {"name": value}
-        stated = KIND_WORDS.get(_folded(surface(_part(fields, "kind"))), kind)
+        named = KIND_WORDS.get(_folded(surface(_part(fields, "kind"))))
+        stated = kind if named is None else named
         name = surface(_part(fields, "name"))
         if not stated or not _is_name(name):
             self.refuse(value, "no proposed type: {kind, name, description, confidence} was wanted")

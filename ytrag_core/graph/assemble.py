@@ -232,11 +232,11 @@ def _alias_column(
 ) -> pa.ListArray:
     """Return the aliases of every node, in the order of the nodes: all its forms but the name."""
     forms: dict[int, set[str]] = {}
-    for unit, texts in stated.items():
-        forms.setdefault(int(node_of_unit[unit]), set()).update(texts)
+    for unit, aliases in stated.items():
+        forms.setdefault(int(node_of_unit[unit]), set()).update(aliases)
     for unit in _units_with_aliases(named):
-        texts = named.nodes.aliases.get(int(named.unit_key[unit]), ())
-        forms.setdefault(int(node_of_unit[unit]), set()).update(texts)
+        of_key = named.nodes.aliases[int(named.unit_key[unit])]
+        forms.setdefault(int(node_of_unit[unit]), set()).update(of_key)
     moved = np.flatnonzero(order[node_of_unit] != np.arange(named.n_units))
     for unit, name in zip(moved.tolist(), named.names(moved), strict=True):
         forms.setdefault(int(node_of_unit[unit]), set()).add(name)
@@ -244,8 +244,8 @@ def _alias_column(
     shown = named.names(order[nodes])
     lists = [sorted(forms[node] - {name}) for node, name in zip(nodes.tolist(), shown, strict=True)]
     counts = np.zeros(len(order) + 1, np.int32)
-    counts[nodes + 1] = [len(aliases) for aliases in lists]
-    texts = [alias for aliases in lists for alias in aliases]
+    counts[nodes + 1] = [len(listed) for listed in lists]
+    texts = [alias for listed in lists for alias in listed]
     values = pa.array(texts, pa.string())
     if not isinstance(values, pa.Array):
         raise GraphFormatError(f"{len(texts)} aliases arrived, beyond 2 GiB of text: leave some out")

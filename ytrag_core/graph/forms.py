@@ -19,7 +19,7 @@ _LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "æ": "ae"
 _INNER = re.compile(r"(?<=[^\W_])['.](?=[^\W_]|[\s,)]|$)")
 _WORD = re.compile(r"[^\W_]+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_WHOLE = {
+_WHOLE: dict[str, str] = {
     "intl": "international",
     "natl": "national",
     "univ": "university",
@@ -101,7 +101,8 @@ def name_words(key: str) -> tuple[str, ...]:
     key
         As `ytrag_core.graph.normalise.entity_key` gives it.
     """
-    words = [_WHOLE.get(word, word) for word in _WORD.findall(_INNER.sub("", plain_letters(key)))]
+    found: list[str] = _WORD.findall(_INNER.sub("", plain_letters(key)))
+    words = [_WHOLE.get(word, word) for word in found]
     if len(words) > 1 and words[0] == "st":
         words[0] = "saint"
     return tuple(words)

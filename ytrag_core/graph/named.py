@@ -82,7 +82,10 @@ class Named:
     def weight(self) -> NDArray[np.int64]:
         """How often each unit is named, (n_units,)."""
         named = (self.mention[self.mention >= 0], self.head, self.tail, self.other)
-        return np.sum([np.bincount(units, minlength=self.n_units) for units in named], axis=0)
+        counts = np.zeros(self.n_units, np.int64)
+        for units in named:
+            counts += np.bincount(units, minlength=self.n_units)
+        return counts
 
     @cached_property
     def kinds(self) -> dict[int, str]:

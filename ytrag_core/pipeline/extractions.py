@@ -112,8 +112,8 @@ class StoredExtractions:
         self._meta = meta
         self._choices = choices
         self._schema = schema
-        self._unknown = unknown
-        self._fallback = fallback
+        self._unknown: Literal["propose", "drop"] = unknown
+        self._fallback: Literal["offline", "none"] = fallback
 
     def of(self, batch: Sequence[ChunkRow]) -> list[Extraction | None]:
         """Return what counts for each passage; None where nothing is stored."""

@@ -111,7 +111,7 @@ def parse_rule(text: str) -> tuple[str, ExtractorName]:
         When it is not of this form.
     """
     pattern, _, given = text.rpartition("=")
-    name = next((name for name in _NAMES if name == given.strip()), None)
+    name: ExtractorName | None = next((name for name in _NAMES if name == given.strip()), None)
     if not pattern or name is None:
         raise ConfigError(
             f"{text!r} arrived; a pattern of files and one of {', '.join(_NAMES)} was wanted, "

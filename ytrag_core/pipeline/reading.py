@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ytrag_core.extraction.by_model import ModelExtractor
 from ytrag_core.pipeline.extractions import OFFLINE, StoredExtractions, extract_missing, is_model_key
 from ytrag_core.pipeline.model_run import STAGE, ModelRun
+from ytrag_core.pipeline.settings import keep_extraction, lasting_extraction
 from ytrag_core.storage.choices import Choices
 from ytrag_core.storage.schema_store import SchemaStore
 
@@ -35,8 +36,7 @@ def stored_extractions(
     choices = choices_of(writer)
     if plan is None:
         choices.forget_unfinished()
-        return StoredExtractions(writer.meta, choices.all(), schema)
-    settings = plan.settings
+    settings = lasting_extraction(writer.meta) if plan is None else plan.settings
     return StoredExtractions(writer.meta, choices.all(), schema, settings.unknown_types, settings.fallback)
 
 
@@ -106,6 +106,8 @@ def read_passages(
     """
     extractor = model_extractor(plan, schema, encoder, schema_origin(writer, schema))
     by_model = _choose(writer, plan, extractor, documents)
+    if by_model:
+        keep_extraction(writer.meta, plan.settings)
     tally = None
     if extractor is not None and (by_model or plan.retry_failed):
         with recorder.stage(STAGE) as stage:

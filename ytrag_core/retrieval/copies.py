@@ -63,8 +63,8 @@ def copies_behind(view: SnapshotView, ranked: RankedChunks, k: int) -> RankedChu
         How many to return.
     """
     n = ranked.rows.shape[0]
-    vectors = view.chunk_index.first_windows(ranked.rows[:_MOST_COMPARED])
-    near = np.argwhere(np.triu(vectors @ vectors.T >= _LEAST_COSINE, 1))
+    alike = view.chunk_index.alike(ranked.rows[:_MOST_COMPARED])
+    near = np.argwhere(np.triu(alike >= _LEAST_COSINE, 1))
     original: dict[int, int] = {}
     for first, second in near.tolist():
         if first in original or second in original:

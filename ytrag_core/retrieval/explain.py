@@ -260,7 +260,7 @@ def _explained(
 def _shares(ranked: RankedChunks, place: int) -> dict[str, RouteShare]:
     """Return what each route says of a candidate, most telling first."""
     shares = {}
-    for route in [*ranked.parts, *(name for name in ranked.raw if name not in ranked.parts)]:
+    for route in dict.fromkeys([*ranked.parts, *ranked.raw, *ranked.routes[place]]):
         rank = ranked.routes[place].get(route)
         raw = ranked.raw.get(route)
         score = None if raw is None else float(raw[place])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ytrag_core.retrieval.weights import SIDE_FEATURES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -100,7 +102,7 @@ def passage_features(
     - `question`, `residual`: by how many standard deviations it resembles the question, and the question
       without its names, more than passages do on average, times the trust in the encoder;
     - `path`: the score of its best path relative to the best, times the trust in triples;
-    - `triple`, `community`: likewise relative scores.
+    - `triple`, `community`: likewise relative scores, only where no other route is wanted.
 
     Parameters
     ----------
@@ -131,7 +133,8 @@ def passage_features(
     if resembling is not None and "dense" in found:
         trusted = np.float32(trust.get("dense", 1.0))
         features["question"], features["residual"] = trusted * resembling[0], trusted * resembling[1]
-    for route in ("path", "triple", "community"):
-        if route in found:
-            features[route] = np.float32(trust.get(route, 1.0)) * relative(found[route], rows)
+    # The walk starts from the triples already, and a community is no passage's: beside others they are off.
+    relevant = {"path"} if found.keys() - SIDE_FEATURES.keys() else SIDE_FEATURES.keys()
+    for route in sorted(relevant & found.keys()):
+        features[route] = np.float32(trust.get(route, 1.0)) * relative(found[route], rows)
     return features

@@ -172,7 +172,7 @@ def fuse(
     Parameters
     ----------
     found
-        What each route put forward: says which routes found a passage, and where.
+        What each route put forward, all among the candidates: says which routes found a passage, and where.
     parts
         Route -> (n,) float64, as `weigh` or `rank_parts` gives it.
     candidates
@@ -193,15 +193,14 @@ def fuse(
     total = np.sum([*all_parts.values(), np.zeros(candidates.shape[0])], axis=0)
     scores = total.astype(np.float32)
     best = top_k(scores, min(k, scores.shape[0]))
-    routes: list[dict[str, int]] = [{} for _ in range(best.shape[0])]
-    for route, chunks in found.items():
-        order = np.argsort(chunks.rows, kind="stable")
-        at = np.searchsorted(chunks.rows, candidates[best], sorter=order)
-        at = np.minimum(at, max(chunks.rows.shape[0] - 1, 0))
-        places = order[at] if chunks.rows.shape[0] else np.zeros(0, np.int64)
-        for found_by, row, place in zip(routes, candidates[best].tolist(), places.tolist(), strict=False):
-            if chunks.rows[place] == row:
-                found_by[route] = place + 1
+    places = np.zeros((len(found), candidates.shape[0]), np.int64)
+    for row, chunks in zip(places, found.values(), strict=True):
+        row[np.searchsorted(candidates, chunks.rows)] = np.arange(1, chunks.rows.shape[0] + 1)
+    names, ranks = list(found), places[:, best].T
+    routes = [
+        {name: rank for name, rank in zip(names, ranks_of, strict=True) if rank}
+        for ranks_of in ranks.tolist()
+    ]
     return RankedChunks(
         candidates[best],
         scores[best],

@@ -94,9 +94,14 @@ class PassageIndex:
         n_windows = len(self._owners)
         return Background(self._bits[sample_rows(n_windows)], n_windows)
 
-    def first_windows(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the vector of each passage's first window, (n, d) float32."""
-        return half_to_float(self._bits[self._indptr[rows]])
+    def alike(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the cosines of some passages' first windows with one another, (n, n) float32.
+
+        By our own kernel: a matrix product of this size would wake the threads of BLAS for nothing.
+        """
+        bits = self._bits[self._indptr[rows]]
+        columns = [half_dot(bits, vector) for vector in half_to_float(bits)]
+        return np.stack(columns) if columns else np.empty((0, 0), np.float32)
 
     def scores(
         self, query: NDArray[np.float32], rows: NDArray[np.int32] | None = None

@@ -95,8 +95,8 @@ class RelationWords:
         weight = np.float32(sum(self._index.rarity(word) for word in set(words)))
         of_no_other_word = holders[np.abs(self.said[holders] - weight) <= _ROUNDING * weight]
         compared = [*of_no_other_word[:_COMPARED].tolist(), *holders[:_COMPARED].tolist()]
-        names = [self._names[relation] for relation in compared]
-        parts = {part for name in names for part in (name, name.rstrip("/").rsplit("/", 1)[-1])}
+        names: list[str] = [self._names[int(relation)] for relation in compared]
+        parts: set[str] = {part for name in names for part in (name, name.rstrip("/").rsplit("/", 1)[-1])}
         return any(relation_text(part).casefold() == text for part in parts)
 
     def asked(self, text: str) -> AskedWords:

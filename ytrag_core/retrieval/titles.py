@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.retrieval.lexical import lexical_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,15 +44,15 @@ class TitleIndex:
 
     Parameters
     ----------
-    indptr, terms
+    arrays
         As `title_arrays` gives them.
     lexical
         The index that numbered the terms.
     """
 
-    def __init__(self, indptr: NDArray[np.int64], terms: NDArray[np.int32], lexical: LexicalIndex) -> None:
-        self._indptr = indptr
-        self._terms = terms
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], lexical: LexicalIndex) -> None:
+        self._indptr: NDArray[np.int64] = arrays["title_indptr"]
+        self._terms: NDArray[np.int32] = arrays["title_terms"]
         self._lexical = lexical
 
     def shares(self, question: str, rows: NDArray[np.int32]) -> NDArray[np.float32]:

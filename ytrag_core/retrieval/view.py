@@ -227,11 +227,10 @@ class SnapshotView:
     @cached_property
     def titles(self) -> TitleIndex:
         """Words of the passages' titles; read from the table where a snapshot has no file of them."""
-        if layout.TITLES in self.snapshot.manifest.files:
-            arrays = self.snapshot.arrays(layout.TITLES, layout.title_spec(self.n_chunks))
-        else:
-            arrays = title_arrays(self._chunks[1].to_pylist(), self.lexical)
-        return TitleIndex(arrays["title_indptr"], arrays["title_terms"], self.lexical)
+        if layout.TITLES not in self.snapshot.manifest.files:
+            return TitleIndex(title_arrays(self._chunks[1].to_pylist(), self.lexical), self.lexical)
+        arrays = self.snapshot.arrays(layout.TITLES, layout.title_spec(self.n_chunks))
+        return TitleIndex(arrays, self.lexical)
 
     @cached_property
     def relation_words(self) -> RelationWords:

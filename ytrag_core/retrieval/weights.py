@@ -43,7 +43,7 @@ FEATURES = {
 """Feature of a passage -> the route that it belongs to."""
 
 SIDE_FEATURES = {"triple": "triple", "community": "community"}
-"""Features that add nothing beside the others, as measured; they order what a route finds alone."""
+"""Features that add nothing beside the others, as measured: they only order what a route finds alone."""
 
 _FORMAT = 1
 _SHIPPED = "fusion.json"
@@ -105,7 +105,7 @@ class FusionWeights:
 
 @cache
 def _shipped() -> FusionWeights:
-    text = (resources.files(__package__) / _SHIPPED).read_text(encoding="utf-8")
+    text = (resources.files("ytrag_core.retrieval") / _SHIPPED).read_text(encoding="utf-8")
     return _parsed(text, _SHIPPED)
 
 
