@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.knowledge_base import KnowledgeBase
-    from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.llm.stages import Stage, StageModels
     from ytrag_core.pipeline.report import Progress
 
 __all__ = [
     "encoder_place",
-    "language_model",
     "language_models",
     "load_encoder",
     "open_base",
@@ -72,12 +70,6 @@ def open_base(kb: Path) -> KnowledgeBase:
     recorded_encoder(kb)
     with progress_bars() as progress:
         return KnowledgeBase.open(kb, encoder=load_encoder(progress, kb=kb))
-
-
-def language_model() -> LanguageModel | None:
-    """Return the model that writes answers; None where the environment names none."""
-    models = language_models()
-    return None if models is None else models.model("reason")
 
 
 def language_models() -> StageModels | None:
