@@ -14,8 +14,8 @@ help: ## list the targets
 demo: runtime ## install ytrag and ask its built-in sample a two-hop question
 	@$(BIN)/ytrag demo
 
-test: dev ## run the tests
-	@$(BIN)/python -m pytest $(ARGS)
+test: dev ## run the tests, files side by side
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: dev ## check style and types: ruff, mypy, pyright
 	@$(BIN)/ruff check

@@ -23,6 +23,11 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for what takes minutes."""
+    parser.addoption("--thorough", action="store_true", help="ask a local language model all questions")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of recorded data sets, or skip."""

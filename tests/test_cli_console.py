@@ -37,7 +37,7 @@ BAD_INPUT = [
     "SchemaError",
     "SnapshotError",
 ]
-FAILURE = ["ModelError", "LLMError", "LockedError", "WriteError", "YtragError"]
+FAILURE = ["ModelError", "LLMError", "LockedError", "ReplyError", "WriteError", "YtragError"]
 
 
 def failing(raised: BaseException) -> typer.Typer:
@@ -222,7 +222,13 @@ def test_a_report_shows_counts_stages_and_problems(tmp_path: Path) -> None:
 def test_an_evaluation_puts_systems_side_by_side() -> None:
     latency = {"p50": 1.0, "p95": 2.0, "p99": 3.0}
     systems = {
-        name: {"recall@5": value, "chain@5": 10.0, "mrr": 50.0, "latency_ms": latency}
+        name: {
+            **dict.fromkeys(("chain@5", "mrr"), 10.0),
+            "recall@5": value,
+            "latency_ms": latency,
+            "interval": {metric: [5.0, 90.0] for metric in ("recall@5", "chain@5", "mrr")},
+            "by_hops": {"2": {"n": 60, "recall@5": value, "chain@5": 10.0, "mrr": 10.0}},
+        }
         for name, value in {"ytrag": 70.0, "dense": 58.6}.items()
     }
     report = {"n": 60, "systems": systems, "problems": [{"source": "q1", "reason": "left out"}]}

@@ -166,7 +166,9 @@ def test_eval_measures_the_sample(kb: str) -> None:
     assert report["n"] == 10
     assert list(report["systems"]) == ["ytrag", "dense", "bm25", "ppr"]
     for system in report["systems"].values():
-        assert set(system) == {"recall@5", "recall@20", "chain@5", "chain@20", "mrr", "latency_ms"}
+        metrics = {"recall@5", "recall@20", "chain@5", "chain@20", "mrr"}
+        assert metrics | {"latency_ms", "interval", "by_hops"} <= set(system)
+        assert set(system["interval"]) == metrics
         assert 0 < system["recall@5"] <= system["recall@20"] <= 100
     unknown = here(*arguments, "--baselines", "oracle")
     assert (unknown.code, unknown.stdout) == (2, "")

@@ -75,7 +75,10 @@ def test_a_wrong_file_is_refused_and_a_poor_one_advised(tmp_path: Path) -> None:
     assert (result.exit_code, "at least 1 was wanted" in result.stderr) == (2, True)
 
 
-def test_proposals_are_listed_with_what_would_become_of_them(kb: Path) -> None:
+def test_proposals_are_listed_with_what_would_become_of_them(
+    kb: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     told = answer("proposals", "--kb", kb)
     assert {(each["kind"], each["name"]): each["outcome"] for each in told["proposals"]} == {
         ("entity", "chess opening"): "add",

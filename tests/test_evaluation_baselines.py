@@ -97,7 +97,7 @@ def ppr(kb: KnowledgeBase, question: str) -> Scores:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", ["dense", "bm25", "ppr"])
 def test_rankings_are_those_of_plain_numpy(sample_kb: KnowledgeBase, name: str, question: str) -> None:
     wanted = {"dense": dense, "bm25": bm25, "ppr": ppr}[name](sample_kb, question)
     ids = [row["id"] for row in table_rows(sample_kb.path, "chunks")]

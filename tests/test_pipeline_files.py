@@ -159,7 +159,7 @@ def test_a_knowledge_base_of_before_opens_and_grows(tmp_path: Path, encoder: Enc
 def test_a_long_text_shows_how_far_it_is(
     tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ytrag_core.pipeline.sources._LONG_TEXT", 100)
+    monkeypatch.setattr("ytrag_core.pipeline.cutting._LONG_TEXT", 100)
     (tmp_path / "long.txt").write_text("Rufina Stell was born in Ismarra. " * 20, encoding="utf-8")
     seen: list[tuple[str, int, int | None]] = []
     KnowledgeBase.build(
