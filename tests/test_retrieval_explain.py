@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from ytrag_core.config import RetrievalSettings
 from ytrag_core.errors import QueryError
+from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.retrieval.type_filter import TypeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from ytrag_core.knowledge_base import KnowledgeBase
 
 ENGLISH = "In which city was the designer of the Thirteen Lamps Bridge born?"
 CHINESE = "盐管风琴是谁造的？"
@@ -61,6 +61,13 @@ def test_names_facts_paths_and_seeds_are_those_of_the_evidence(
     assert masses == sorted(masses, reverse=True)
     assert told.n_seeds >= len(masses) > 0
     assert sum(masses) <= 1.0 + 1e-6
+
+
+def test_walks_start_at_the_same_places_however_much_is_explained(sample_kb: KnowledgeBase) -> None:
+    few = RetrievalSettings(n_candidates=5)
+    kb = KnowledgeBase.open(sample_kb.path, encoder=sample_kb.encoder, settings=few)
+    told = kb.explain(ENGLISH, top_k=57)
+    assert sum(chunk.seed_mass > 0 for chunk in told.chunks) <= 2 * 5
 
 
 def test_one_passage_and_one_that_no_route_finds(sample_kb: KnowledgeBase) -> None:

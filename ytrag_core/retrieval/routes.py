@@ -253,7 +253,12 @@ class Run:
         """Run the walk and return (n_chunks,) how often it visits each passage."""
         view = self._view
         with self._clock.stage("ppr"):
-            passages = [(text.rows, text.scores, trust.get(route, 1.0)) for route, text in texts.items()]
+            # The same seeds however many passages are asked for: `explain` asks for all.
+            n_seeds = self._settings.n_candidates
+            passages = [
+                (text.rows[:n_seeds], text.scores[:n_seeds], trust.get(route, 1.0))
+                for route, text in texts.items()
+            ]
             facts_trust = trust.get("triple", 1.0)
             mass = seed_mass(view, self.mentions, self.facts, facts_trust, passages, self._settings)
             self.seeds = mass
