@@ -102,6 +102,7 @@ def test_a_passage_size_out_of_range_is_named_as_the_option() -> None:
         (["eval", "retrieval", "--kb", "kb", "--questions", "none.jsonl"], "no question file"),
         (["eval", "retrieval", "--kb", "kb", "--questions", "q.jsonl", "--out", "."], "--out . is a folder"),
         (["tune", "--kb", "kb", "--questions", "q.jsonl", "--out", "no/such"], "in no, which is no folder"),
+        (["index", "--kb", "kb", "--dry-run", "--retry-failed"], "`ytrag jobs --failed` lists that"),
         (["index", "a.txt", "--kb", "kb", "--extractor", "llm"], "--extractor auto or offline"),
         (["index", "a.txt", "--kb", "kb", "--encoder", "huge"], "encoder 'huge' is not known"),
         (["models", "fetch", "huge"], "'huge' is not built in: choose from all-MiniLM-L6-v2"),

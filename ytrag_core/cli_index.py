@@ -157,6 +157,11 @@ def index(
     """
     if not paths and not retry_failed:
         raise ConfigError("no PATH arrived; name a file, a folder or a pattern to index")
+    if dry_run and retry_failed:
+        raise ConfigError(
+            "--dry-run tells what PATH would cost and --retry-failed sends what failed; "
+            "`ytrag jobs --failed` lists that without sending it"
+        )
     plan = _plan(
         kb,
         extractor,
