@@ -260,6 +260,7 @@ def _print_estimate(estimate: Estimate) -> None:
         "passages": estimate.chunks,
         "to send": estimate.to_send,
         "read before": estimate.known,
+        "failed before": estimate.failed_before,
         "read by rules": estimate.offline,
         "tokens in, about": estimate.prompt_tokens,
         "tokens out, about": estimate.completion_tokens,
