@@ -88,7 +88,9 @@ class Database:
         self.writable = writable
         self._mutex = threading.RLock()
         if not writable and not path.is_file():
-            raise SnapshotError(f"{path} is missing: restore it from a copy, or build again")
+            raise SnapshotError(
+                f"{path} is missing: restore it from a copy, or build again in a new directory"
+            )
         with sqlite_errors(path):
             self._connection = self._connect()
         try:

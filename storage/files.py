@@ -69,7 +69,9 @@ def reading(path: Path) -> Iterator[None]:
     except SnapshotError:
         raise
     except FileNotFoundError as error:
-        raise SnapshotError(f"{path} is missing: restore it from a copy, or build again") from error
+        raise SnapshotError(
+            f"{path} is missing: restore it from a copy, or build again in a new directory"
+        ) from error
     except OSError as error:
         raise SnapshotError(f"{path} cannot be read: {error.strerror or error}") from error
 

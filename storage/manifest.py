@@ -103,7 +103,7 @@ def read_manifest(folder: Path) -> Manifest:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(
-            f"{path} is not JSON ({error}): restore it from a copy, or build again"
+            f"{path} is not JSON ({error}): restore it from a copy, or build again in a new directory"
         ) from error
     _check_format(path, content)
     try:

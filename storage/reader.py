@@ -107,14 +107,16 @@ class Snapshot:
         for name, entry in self.manifest.files.items():
             path = self.path / name
             if not path.is_file():
-                raise SnapshotError(f"{path} is missing: restore it from a copy, or build again")
+                raise SnapshotError(
+                    f"{path} is missing: restore it from a copy, or build again in a new directory"
+                )
             if path.resolve() != home / name:
                 raise SnapshotError(f"{path} is a link: a snapshot holds plain files only")
             size = path.stat().st_size
             if size != entry.bytes:
                 raise SnapshotError(
                     f"{path} has {size} bytes, but {entry.bytes} were written: it was truncated or changed; "
-                    "restore it from a copy, or build again"
+                    "restore it from a copy, or build again in a new directory"
                 )
 
     def check_sums(self, names: Iterable[str] | None = None, *, only_changed: bool = True) -> None:
@@ -149,7 +151,7 @@ class Snapshot:
         if broken:
             raise SnapshotError(
                 f"{self.path}: the checksum of {', '.join(broken)} is wrong: it was changed or damaged; "
-                "restore it from a copy, or build again"
+                "restore it from a copy, or build again in a new directory"
             )
         write_stamps(self.path, [name for name in self.manifest.files if name in untouched or name in files])
 

@@ -99,7 +99,7 @@ class SnapshotWriter:
         except Timeout as error:
             raise LockedError(
                 f"{self.root} is being written by another process{_holder(self.root)}: "
-                "wait for it to end, or give a longer lock time-out"
+                "wait for it to end, then run again"
             ) from error
 
     def _prepare(self) -> None:

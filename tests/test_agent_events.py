@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tests.agent_shelf import QUESTION, SUBS, Script, Shelf, ask, plan, thought
 from ytrag_core.agent.asking import Asking
-from ytrag_core.agent.events import EVENTS, AnswerPiece, Done, Retrieved, event_from_json
+from ytrag_core.agent.events import EVENTS, AnswerPiece, Asked, Done, Retrieved, event_from_json
 from ytrag_core.agent.listening import stream_events
 from ytrag_core.agent.trace import TraceWriter, read_trace
 from ytrag_core.agent_view import LiveAnswer, same_text, show_trace
@@ -82,6 +82,46 @@ def test_a_damaged_trace_keeps_what_can_be_read(tmp_path: Path) -> None:
     assert len(questions) == 1
     assert len(problems) == 2
     assert all(problem.startswith("line ") for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("asked", "question", {"a": 1}),
+        ("asked", "at_ms", None),
+        ("decomposed", "sub_questions", [{"id": 1}]),
+        ("retrieved", "chunk_ids", [3, None]),
+        ("called", "ms", "soon"),
+        ("called", "ms", float("inf")),
+        ("thought", "found", [[]]),
+        ("checked", "claims", [{"text": "Nimbrel"}]),
+        ("checked", "removed", [None]),
+        ("done", "answer", []),
+        ("done", "answer", {"usage": {"prompt_tokens": None}}),
+    ],
+)
+def test_an_event_of_another_form_is_left_out_of_a_trace(
+    tmp_path: Path, name: str, field: str, value: object
+) -> None:
+    events = [event for event in events_of() if event.name == name]
+    path = tmp_path / "trace.jsonl"
+    with TraceWriter(path) as write:
+        for event in events:
+            write(event)
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    damaged = [json.dumps({**json.loads(line), field: value}) for line in lines]
+    path.write_text("\n".join([head, *damaged]), encoding="utf-8")
+    questions, problems = read_trace(path)
+    assert questions == []
+    assert len(problems) == len(events) > 0
+
+
+def test_a_line_separator_in_a_text_ends_no_line_of_a_trace(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    event = Asked(1.0, "Who\u2028built\x85it?", "open", simple=True)
+    with TraceWriter(path) as write:
+        write(event)
+    assert read_trace(path) == ([[event]], [])
 
 
 @pytest.mark.parametrize("content", [None, "", "{}\n", "not json\n", '{"trace": "ytrag", "version": 99}\n'])

@@ -116,6 +116,14 @@ def test_a_claim_without_words_needs_a_citation() -> None:
     assert ground(Draft("Yes.", IDS), QUESTION, PASSAGES, (), mode="reject").unsupported
 
 
+@pytest.mark.parametrize("text", ["...", "👍 [1]", "[[[[", "[1] [2]"])
+def test_a_text_without_a_statement_is_no_answer_from_evidence(text: str) -> None:
+    grounded = ground(Draft(text, IDS), QUESTION, PASSAGES, (), mode="reject")
+    settled = settle(grounded, "reject", "en")
+    assert settled.text == ""
+    assert settled.chunk_ids == ()
+
+
 def test_a_judge_supports_what_is_said_in_other_words() -> None:
     grounded = ground(Draft("He hailed from a herring port [3].", IDS), QUESTION, PASSAGES, (), mode="reject")
     assert grounded.unsupported == [0]

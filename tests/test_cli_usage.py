@@ -68,6 +68,8 @@ def test_version() -> None:
         ["index", "a.txt", "--kb", "kb", "--extractor", "magic"],
         ["index", "a.txt", "--kb", "kb", "--precision", "fp16"],
         ["index", "a.txt", "--kb", "kb", "--chunk-tokens", "8"],
+        ["index", "a.txt", "--kb", "kb", "--chunk-tokens", "4097"],
+        ["index", "a.txt", "--kb", "kb", "--chunk-overlap", "-1"],
         ["index", "a.txt", "--kb", "kb", "--chunk-tokens", "100", "--chunk-overlap", "51"],
         ["index", "a.txt", "--kb", "kb", "--resolve", "fuzzy"],
         ["models", "fetch", "--precision", "half"],
@@ -84,6 +86,12 @@ def test_usage_errors_end_with_2_and_say_nothing_on_stdout(arguments: list[str])
     assert result.stderr
 
 
+def test_a_passage_size_out_of_range_is_named_as_the_option() -> None:
+    result = run("index", "a.txt", "--kb", "kb", "--chunk-tokens", "8")
+    assert "--chunk-tokens" in result.stderr
+    assert "max_tokens" not in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -92,6 +100,9 @@ def test_usage_errors_end_with_2_and_say_nothing_on_stdout(arguments: list[str])
         (["eval", "retrieval", "--kb", "kb", "--questions", "q.jsonl", "--top-k", "0"], "--top-k wants"),
         (["eval", "retrieval", "--kb", "kb", "--questions", "q.jsonl", "--top-k", ""], "--top-k wants"),
         (["eval", "retrieval", "--kb", "kb", "--questions", "none.jsonl"], "no question file"),
+        (["eval", "retrieval", "--kb", "kb", "--questions", "q.jsonl", "--out", "."], "--out . is a folder"),
+        (["tune", "--kb", "kb", "--questions", "q.jsonl", "--out", "no/such"], "in no, which is no folder"),
+        (["index", "--kb", "kb", "--dry-run", "--retry-failed"], "`ytrag jobs --failed` lists that"),
         (["index", "a.txt", "--kb", "kb", "--extractor", "llm"], "--extractor auto or offline"),
         (["index", "a.txt", "--kb", "kb", "--encoder", "huge"], "encoder 'huge' is not known"),
         (["models", "fetch", "huge"], "'huge' is not built in: choose from all-MiniLM-L6-v2"),

@@ -378,6 +378,18 @@ def test_an_estimate_sends_and_changes_nothing(tmp_path: Path, docs: Path, tiny:
     assert nobody.to_json()["dry_run"] is True
 
 
+def test_an_estimate_leaves_out_what_failed_before(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
+    kb = tmp_path / "kb"
+    with reading_server(lambda asked: chat("no facts today")) as server:
+        index(kb, tiny, plan(server), docs)
+        told = estimate_extraction(kb, [docs], tiny, BuildSettings(), plan(server), StageRecorder())
+        n_asked = len(server.asked)
+        index(kb, tiny, plan(server), docs)
+        assert len(server.asked) == n_asked
+    assert (told.to_send, told.failed_before) == (0, 7)
+    assert told.prompt_tokens == 0
+
+
 def community_words(kb: Path, column: str) -> list[str]:
     return [row[column] for row in table_rows(kb, "communities")]
 

@@ -249,6 +249,10 @@ def test_a_file_that_is_no_schema_is_refused(tmp_path: Path) -> None:
         load_schema(deep)
     with pytest.raises(SchemaError, match="cannot be read: Is a directory"):
         load_schema(tmp_path)
+    half = tmp_path / "half.json"
+    half.write_text('{"Nodes": ["\\ud800"]}', encoding="utf-8")
+    with pytest.raises(SchemaError, match="half a character"):
+        load_schema(half)
 
 
 @pytest.mark.parametrize("source", ["generic", ""])

@@ -111,8 +111,14 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "file name absolute": (edit_manifest(files=entry("/etc/passwd")), "leads out of the snapshot"),
     "file listed but missing": (edit_manifest(files=entry("other.bin")), "other.bin is missing"),
     "file is a folder": (edit_manifest(files=entry("hnsw")), "hnsw is missing"),
-    "file missing": (remove_file, "strings.bin is missing"),
-    "file truncated": (truncate, "truncated or changed"),
+    "file missing": (
+        remove_file,
+        "strings.bin is missing: restore it from a copy, or build again in a new directory",
+    ),
+    "file truncated": (
+        truncate,
+        "truncated or changed; restore it from a copy, or build again in a new directory",
+    ),
     "file a link": (link_file, "is a link"),
     "folder a link": (link_folder, "is a link"),
     "snapshot a link": (link_snapshot, "is not a directory"),

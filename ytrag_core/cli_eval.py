@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ytrag_core.cli_options import JsonOption, KbOption, comma_depths, comma_names
+from ytrag_core.cli_options import JsonOption, KbOption, checked_out, comma_depths, comma_names
 from ytrag_core.console import emit_json, note, progress_bars, stdout_console
 from ytrag_core.environment import open_base
-from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from ytrag_core.evaluation.datasets import Question
@@ -64,13 +63,12 @@ def eval_retrieval(
     """
     depths = comma_depths(top_k)
     peers = comma_names(baselines, "--baselines") or []
-    if out is not None and not out.parent.is_dir():
-        raise ConfigError(f"{out} cannot be written: there is no folder {out.parent}")
+    target = checked_out(out)
     asked, problems = questions_of(questions)
     report, record = _measure(open_base(kb), questions, peers, asked, depths, seed=seed, ablation=ablation)
     report["problems"] = problems
-    if out is not None:
-        _write(out, record)
+    if target is not None:
+        _write(target, record)
     if as_json:
         emit_json(report)
     else:

@@ -157,6 +157,11 @@ def index(
     """
     if not paths and not retry_failed:
         raise ConfigError("no PATH arrived; name a file, a folder or a pattern to index")
+    if dry_run and retry_failed:
+        raise ConfigError(
+            "--dry-run tells what PATH would cost and --retry-failed sends what failed; "
+            "`ytrag jobs --failed` lists that without sending it"
+        )
     plan = _plan(
         kb,
         extractor,
@@ -255,6 +260,7 @@ def _print_estimate(estimate: Estimate) -> None:
         "passages": estimate.chunks,
         "to send": estimate.to_send,
         "read before": estimate.known,
+        "failed before": estimate.failed_before,
         "read by rules": estimate.offline,
         "tokens in, about": estimate.prompt_tokens,
         "tokens out, about": estimate.completion_tokens,

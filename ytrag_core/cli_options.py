@@ -34,6 +34,7 @@ __all__ = [
     "SummariesOption",
     "TopKOption",
     "UnknownTypes",
+    "checked_out",
     "comma_depths",
     "comma_names",
 ]
@@ -144,6 +145,8 @@ ChunkTokensOption = Annotated[
     typer.Option(
         "--chunk-tokens",
         metavar="N",
+        min=16,
+        max=4096,
         help="Longest passage, in tokens of the encoder; a change cuts all documents anew.",
         show_default="that of the knowledge base, else 240",
     ),
@@ -153,6 +156,7 @@ ChunkOverlapOption = Annotated[
     typer.Option(
         "--chunk-overlap",
         metavar="N",
+        min=0,
         help="Up to N tokens of whole sentences that a passage has in common with the one before.",
         show_default="that of the knowledge base, else 0",
     ),
@@ -173,6 +177,14 @@ SomePathsArgument = Annotated[
     list[Path] | None,
     typer.Argument(metavar="PATH", help="What to read; several are fine.", show_default=False),
 ]
+
+
+def checked_out(out: Path | None) -> Path | None:
+    """Refuse a place that cannot be written before the work is done; None stays None."""
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):
+        what = "a folder" if out.is_dir() else f"in {out.parent}, which is no folder"
+        raise ConfigError(f"--out {out} is {what}; give the name of a file to write")
+    return out
 
 
 def comma_names(text: str | None, option: str) -> list[str] | None:

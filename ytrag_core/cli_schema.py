@@ -14,6 +14,7 @@ from ytrag_core.cli_options import (
     PathsArgument,
     PrecisionChoice,
     PrecisionOption,
+    checked_out,
 )
 from ytrag_core.cli_schema_review import add_review_commands, open_history
 from ytrag_core.console import emit_json, note, printable, progress_bars, stderr_console, stdout_console
@@ -138,7 +139,6 @@ def induce(
 
     What speaks for each type is listed on standard error, and printed beside the schema with --json.
     """
-    from ytrag_core.cli_schema_review import checked_out
     from ytrag_core.environment import language_models, load_encoder
     from ytrag_core.pipeline.draft import induce_schema
     from ytrag_core.schema_rendering import schema_text, show_support

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ytrag_core.schema.model import GraphSchema, TypeKind
     from ytrag_core.schema.proposals import Candidate
 
-__all__ = ["add_review_commands", "checked_out", "open_history"]
+__all__ = ["add_review_commands", "open_history"]
 
 
 class Kind(StrEnum):
@@ -276,14 +276,6 @@ def _tell(history: SchemaHistory, made: Sequence[Decision], *, as_json: bool) ->
     show_decisions(stdout_console(), made, schema)
     if any(decision.outcome != "reject" for decision in made):
         note("the graph follows with the next ytrag index or import")
-
-
-def checked_out(out: Path | None) -> Path | None:
-    """Refuse a place that cannot be written before the work is done; None stays None."""
-    if out is not None and (out.is_dir() or not out.parent.is_dir()):
-        what = "a folder" if out.is_dir() else f"in {out.parent}, which is no folder"
-        raise ConfigError(f"--out {out} is {what}; give the name of a file to write")
-    return out
 
 
 def _version(history: SchemaHistory, wanted: str | None) -> GraphSchema:

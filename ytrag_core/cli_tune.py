@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ytrag_core.cli_eval import documents_of_chunks, questions_of
-from ytrag_core.cli_options import JsonOption, KbOption  # noqa: TC001 - typer reads them
+from ytrag_core.cli_options import JsonOption, KbOption, checked_out
 from ytrag_core.console import emit_json, note, progress_bars, stdout_console
 from ytrag_core.environment import open_base
 from ytrag_core.errors import ConfigError
@@ -55,13 +55,14 @@ def tune(
         return
     if questions is None:
         raise ConfigError("--questions FILE is missing: questions with the passages that they want")
+    target = checked_out(out)
     base = open_base(kb)
     judged = _judge(base, questions)
     report = judged.to_json() | {"applied": False}
     if not judged.reason:
         model = _model(base, questions, judged)
-        if out is not None:
-            model.write(out)
+        if target is not None:
+            model.write(target)
         if apply:
             model.write(kb / TUNED_NAME)
             report["applied"] = True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
 
 __all__ = [
     "EVENTS",
@@ -20,6 +22,48 @@ __all__ = [
     "Thought",
     "event_from_json",
 ]
+
+
+class _SubQuestion(BaseModel):
+    id: int | str
+    question: str
+    needs: list[int | str]
+    types: list[str]
+    kind: str
+
+
+class _Finding(BaseModel):
+    id: int | str
+    answer: str
+    chunk_ids: list[str]
+
+
+class _Claim(BaseModel):
+    text: str
+    supported: bool
+    own: bool
+    chunk_ids: list[str]
+
+
+class _Removal(BaseModel):
+    citation: str
+    reason: str
+
+
+class _Answer(BaseModel):
+    answer: str = ""
+    usage: dict[str, int] = {}
+
+
+def _held_to(form: Any) -> AfterValidator:
+    """Return a check against a form that leaves a value as it is, whatever else it holds."""
+    adapter: TypeAdapter[Any] = TypeAdapter(form)
+
+    def check(value: Any) -> Any:
+        adapter.validate_python(value)
+        return value
+
+    return AfterValidator(check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +127,7 @@ class Decomposed(Event):
 
     name: ClassVar[str] = "decomposed"
 
-    sub_questions: list[dict[str, Any]]
+    sub_questions: Annotated[list[dict[str, Any]], _held_to(list[_SubQuestion])]
     notes: list[str]
 
 
@@ -171,7 +215,7 @@ class Thought(Event):
     thought: str
     decision: str
     query: str
-    found: list[dict[str, Any]]
+    found: Annotated[list[dict[str, Any]], _held_to(list[_Finding])]
     chunk_ids: list[str]
 
 
@@ -200,8 +244,8 @@ class Checked(Event):
 
     name: ClassVar[str] = "checked"
 
-    claims: list[dict[str, Any]]
-    removed: list[dict[str, str]]
+    claims: Annotated[list[dict[str, Any]], _held_to(list[_Claim])]
+    removed: Annotated[list[dict[str, str]], _held_to(list[_Removal])]
     query: str = ""
 
 
@@ -220,7 +264,7 @@ class Done(Event):
 
     name: ClassVar[str] = "done"
 
-    answer: dict[str, Any] = field(default_factory=dict)
+    answer: Annotated[dict[str, Any], _held_to(_Answer)] = field(default_factory=dict)
 
 
 EVENTS: dict[str, type[Event]] = {
@@ -240,8 +284,24 @@ EVENTS: dict[str, type[Event]] = {
 }
 """Events by their names."""
 
+_FORMS: dict[str, TypeAdapter[Any]] = {name: TypeAdapter(kind) for name, kind in EVENTS.items()}
+
 
 def event_from_json(record: dict[str, Any]) -> Event:
-    """Return the event of a record; raises `KeyError` or `TypeError` when it is of no known form."""
-    kind = EVENTS[record["event"]]
-    return kind(**{part.name: record[part.name] for part in fields(kind) if part.name in record})
+    """Return the event of a record.
+
+    Raises
+    ------
+    ValueError
+        When it is of no known form; the message says what is wrong with it.
+    """
+    name = record.get("event")
+    if not isinstance(name, str) or name not in EVENTS:
+        raise ValueError(f"no event is called {name!r}")
+    values = {part.name: record[part.name] for part in fields(EVENTS[name]) if part.name in record}
+    try:
+        event: Event = _FORMS[name].validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return event

@@ -241,7 +241,8 @@ def settle(grounded: Grounded, mode: Mode, language: Language) -> Settled:
     grounded
         The draft with its support.
     mode
-        `open`: what nothing supports is marked as the model's own knowledge. `reject`: it is struck out.
+        `open`: what nothing supports is marked as the model's own knowledge. `reject`: it is struck out, and
+        a text without any statement is left empty.
     language
         Of the mark.
     """
@@ -262,7 +263,9 @@ def settle(grounded: Grounded, mode: Mode, language: Language) -> Settled:
         else:
             own.append(one.claim.text)
             pieces += [gap, _with_tail(one.claim.text, phrase("own", language))]
-    text = "".join(pieces) if grounded.claims else rewrite_citations(draft.text, lambda _: None)
+    text = "".join(pieces)
+    if not grounded.claims and mode == "open":
+        text = rewrite_citations(draft.text, lambda _: None)
     return Settled(OWN_MARK.sub("", text).strip(), tuple(order), tuple(own), tuple(struck))
 
 

@@ -102,7 +102,7 @@ def read_trace(path: Path) -> tuple[list[list[Event]], list[str]]:
         When there is no such file, or it is no trace.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError(
             f"{path} cannot be read as a trace: {error}; give a file of `ytrag ask --trace`"
@@ -119,9 +119,12 @@ def read_trace(path: Path) -> tuple[list[list[Event]], list[str]]:
     problems: list[str] = []
     for number, line in enumerate(lines[1:], 2):
         record = _record(line)
+        if record is None:
+            problems.append(f"line {number} is no JSON object, or only a part of one")
+            continue
         try:
-            event = event_from_json(record or {})
-        except (KeyError, TypeError) as error:
+            event = event_from_json(record)
+        except ValueError as error:
             problems.append(f"line {number} holds no event that is known: {error}")
             continue
         if isinstance(event, Asked) or not questions:
@@ -133,6 +136,7 @@ def read_trace(path: Path) -> tuple[list[list[Event]], list[str]]:
 def _record(line: str) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -14,6 +14,7 @@ from ytrag_core.pipeline.extractions import model_hash, without_recorded
 from ytrag_core.pipeline.reading import model_extractor, schema_origin
 from ytrag_core.pipeline.records import chunk_row
 from ytrag_core.pipeline.sources import distinct_documents, document_schema
+from ytrag_core.storage.jobs import Jobs
 from ytrag_core.storage.layout import META_NAME
 from ytrag_core.storage.snapshot import SnapshotWriter
 
@@ -43,6 +44,8 @@ class Estimate:
         Passages that are to be sent.
     known
         Passages that were read before, or stand twice.
+    failed_before
+        Passages that a model failed on: only `--retry-failed` sends them again.
     offline
         Passages that rules read.
     prompt_tokens, completion_tokens
@@ -59,6 +62,7 @@ class Estimate:
     chunks: int = 0
     to_send: int = 0
     known: int = 0
+    failed_before: int = 0
     offline: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -87,10 +91,13 @@ class _Counter:
         unrecorded = {row.id for row in without_recorded(self._meta, rows)}
         hashes = list(map(model_hash, rows))
         stored = self._meta.extractions(self._extractor.key, hashes)
+        jobs = Jobs(self._meta.database).of(self._extractor.key, hashes)
         missing = []
         for chunk, key in zip(chunks, hashes, strict=True):
             if key in stored or key in self._seen or chunk.id not in unrecorded:
                 self._out.known += 1
+            elif key in jobs and jobs[key].status == "failed":
+                self._out.failed_before += 1
             else:
                 self._seen.add(key)
                 missing.append(chunk)

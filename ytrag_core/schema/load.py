@@ -103,6 +103,10 @@ def parse_schema(text: str, *, name: str, where: str) -> GraphSchema:
         raise SchemaError(f"{where} is nested too deeply; {_WANTED}") from None
     if not isinstance(fields, dict):
         raise SchemaError(f"{where} holds {_kind(fields)}; {_WANTED}")
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise SchemaError(f"{where} holds half a character (a lone surrogate); write it out") from None
     fields.pop("$schema", None)
     if _LISTS.keys() & fields.keys():
         fields = _from_lists(fields, where)
