@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ytrag_core.agent.plan import Plan, SubQuestion, make_plan
-from ytrag_core.agent.reply import read_reply, reply_schema
+from ytrag_core.agent.reply import direct_answer, read_reply, reply_schema
 from ytrag_core.agent.writing import AnswerStream
 
 IDS = ("fog", "maren", "ivo")
@@ -66,6 +66,7 @@ def test_a_structured_answer(wrapped: str) -> None:
         ("   \n", "unusable"),
         ("<think>all of it", "unusable"),
         ("{", "unusable"),
+        ("null", "unusable"),
         ('{"deci', "unusable"),
     ],
 )
@@ -75,6 +76,28 @@ def test_decisions(text: str, decision: str) -> None:
 
 def test_a_plain_answer_that_was_cut_is_not_usable() -> None:
     assert read_reply("Nimbrel, because", IDS, is_cut=True).decision == "unusable"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Nimbrel [3].", "Nimbrel [3]."),
+        ("[1] says Nimbrel", "[1] says Nimbrel"),
+        ('Sure: {"answer": "x"}', "x"),
+        ('{"Answer": 1921}', "1921"),
+        ('[{"answer": "x"}]', "x"),
+        ('"{\\"answer\\": \\"x\\"}"', "x"),
+        ('```json\n{"answer": "cut off at th', "cut off at th"),
+        ('{"answer": ""}', None),
+        ('{"answer": {"a": 1}}', None),
+        ('{"answer": null}', None),
+        ('```json\n{"thought": "hm", "ans', None),
+        ("null", None),
+        ("<think>all of it", ""),
+    ],
+)
+def test_an_answer_that_was_to_be_plain(text: str, answer: str | None) -> None:
+    assert direct_answer(text) == answer
 
 
 def test_the_schema_of_a_reply_bounds_the_sub_questions() -> None:

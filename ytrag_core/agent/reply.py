@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.agent.plan import Plan
 
-__all__ = ["REFUSAL_MARKER", "is_refusal", "plain_answer", "read_reply", "reply_schema"]
+__all__ = ["REFUSAL_MARKER", "direct_answer", "is_refusal", "plain_answer", "read_reply", "reply_schema"]
 
 REFUSAL_MARKER = "INSUFFICIENT_EVIDENCE"
 _REFUSAL = re.compile(rf"{REFUSAL_MARKER}|\A\W*insufficient[ _]evidence\W*\Z", re.IGNORECASE)
@@ -50,6 +50,7 @@ _DECISIONS = {
 }
 _MAX_FOUND = 8
 _MAX_QUERY = 400
+_JSON_STARTS = ("{", "[{", '"{')
 
 
 class _Found(BaseModel):
@@ -188,7 +189,7 @@ def read_reply(text: str, chunk_ids: Sequence[str], *, is_cut: bool = False) -> 
         except ValidationError:
             return Reply("unusable")
         return _decided(thought, chunk_ids)
-    if bare.lstrip("`json \n").startswith(("{", "[{")):
+    if _is_bare_json(bare):
         return Reply("unusable")
     lines = _labelled(bare)
     if lines:
@@ -211,6 +212,36 @@ def plain_answer(text: str) -> str:
     bare = strip_reasoning(text)
     fenced = _FENCE.match(bare)
     return _LABEL.sub("", fenced.group(1) if fenced else bare).strip()
+
+
+def direct_answer(text: str) -> str | None:
+    """Return the answer in a reply that was to be plain text.
+
+    Parameters
+    ----------
+    text
+        What the model wrote. Of JSON, as some models write it unasked, the field `answer` counts.
+
+    Returns
+    -------
+    str or None
+        Empty where there is nothing but reasoning; None where the reply is JSON without an answer.
+    """
+    answer = plain_answer(text)
+    is_json = _is_bare_json(answer) or answer.endswith("}")
+    fields = _fields(answer) if is_json else None
+    if fields is not None and "answer" in fields:
+        try:
+            said = plain_answer(_Thought.model_validate({"answer": fields["answer"]}).answer)
+        except ValidationError:
+            return None
+        return said or None
+    return None if _is_bare_json(answer) else answer
+
+
+def _is_bare_json(text: str) -> bool:
+    """Return whether a reply is JSON, whole or cut off, and nothing that a reader should see."""
+    return text == "null" or text.lstrip("`json \n").startswith(_JSON_STARTS)
 
 
 def _fields(text: str) -> Mapping[str, Any] | None:
