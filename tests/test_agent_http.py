@@ -232,8 +232,79 @@ def test_a_silent_endpoint_does_not_outlast_the_seconds() -> None:
         budget=Budget(max_seconds=0.4),
     )
     assert time.monotonic() - started < 20.0
-    assert answer.refused
     assert answer.budget_reached == "seconds"
+    assert_shows_evidence(answer)
+
+
+def assert_shows_evidence(answer: Answer) -> None:
+    assert (answer.refused, answer.evidence_only) == (False, True)
+    assert "Passages:\n  [1] " in answer.answer
+    assert "no answer within the budget" in answer.answer
+    assert "fog" in answer.citations
+    assert answer.to_json()["budget_reached"] == answer.stopped == answer.budget_reached != ""
+
+
+STALLED = streamed('{"thought":"x","decision":"answer","answer":"Isma', stalled=True)
+
+
+@pytest.mark.parametrize("mode", ["open", "no-agent", "reject"])
+def test_a_stalled_endpoint_leaves_the_evidence(mode: Any) -> None:
+    answer, events, _ = asked(
+        QUESTION, STALLED, timeout=30.0, stream=True, mode=mode, budget=Budget(max_seconds=0.8)
+    )
+    assert answer.budget_reached == "seconds"
+    if mode == "reject":
+        assert any(isinstance(event, Retrieved) for event in events)
+        assert (answer.refused, answer.evidence_only, answer.citations) == (True, False, ())
+    else:
+        assert_shows_evidence(answer)
+
+
+def test_a_slow_decomposition_is_given_up_and_the_question_answered_without() -> None:
+    answer, events, served = asked(
+        QUESTION,
+        STALLED,
+        thought("answer", answer="Ivo Lanth was born in Nimbrel.", passages=["ivo"]),
+        timeout=30.0,
+        budget=Budget(max_seconds=8.0),
+    )
+    assert answer.citations == ("ivo",)
+    assert answer.budget_reached == ""
+    assert len(served.requests) == answer.usage.llm_calls == 2
+    assert "share of the time" in answer.notes[0]
+    assert [event.error for event in events if isinstance(event, Called)][1] == ""
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit"),
+    [
+        (Budget(max_calls=1), "calls"),
+        (Budget(max_tokens=40), "tokens"),
+        (Budget(max_seconds=1e-6), "seconds"),
+        (Budget(max_steps=1), "steps"),
+    ],
+)
+def test_whatever_is_reached_the_evidence_comes_back(budget: Budget, limit: str) -> None:
+    answer, _, _ = asked(QUESTION, plan(*SUBS), thought("search", query="What else?"), budget=budget)
+    assert answer.budget_reached == limit
+    assert_shows_evidence(answer)
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"thought": "hm", "decision": "answer", "ans', "null", '{"thought": "x"}']
+)
+def test_no_agent_shows_no_json(reply: str) -> None:
+    answer, _, _ = asked(SIMPLE, reply, mode="no-agent")
+    assert answer.answer == "The language model gave no usable reply."
+    assert (answer.refused, answer.stopped, answer.budget_reached) == (True, "unusable reply", "")
+
+
+def test_no_agent_takes_the_answer_out_of_json() -> None:
+    reply = thought("answer", answer="Maren Tessaly [1].", passages=[1])
+    for text in (json.dumps(reply), f"```json\n{json.dumps(reply)}\n```"):
+        answer, _, _ = asked(SIMPLE, text, mode="no-agent")
+        assert answer.answer == "Maren Tessaly [1]."
+        assert answer.citations == ("fog",)
 
 
 def test_the_answer_is_streamed_while_it_is_written() -> None:

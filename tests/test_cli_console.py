@@ -22,7 +22,7 @@ from ytrag_core.documents.model import Problem
 from ytrag_core.pipeline.report import BuildReport, Stage
 from ytrag_core.rendering import show_answer, show_evidence
 from ytrag_core.reports import CommunityRow, show_evaluation, show_report, show_tree, show_values
-from ytrag_core.retrieval.model import ChunkHit
+from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, TripleHit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -302,3 +302,17 @@ def test_ctrl_c_that_a_callback_swallows_stops_at_the_next_progress() -> None:
     assert "interrupted" in outcome.stderr
     assert reached == ["swallowed"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_names_without_end_are_cut() -> None:
+    name = "Ab" * 50_000
+    triple = TripleHit(name, name, name, 1.0, (name,))
+    chunk = ChunkHit(name, name, "A text.", 1.0, {})
+    found = Evidence(
+        "Who?", (triple,), (chunk,), (CommunityHit(1, name, 1.0),), (PathHit((triple,), 1.0),), {}
+    )
+    shown = [drawn(lambda console: show_evidence(console, found))]
+    shown.append(drawn(lambda console: show_answer(console, answer_from_evidence(found))))
+    assert all(text.count("AbAb") and len(text) < 8000 for text in shown)
+    assert all(" ..." in text for text in shown)
+    assert found.to_json()["triples"][0]["head"] == name

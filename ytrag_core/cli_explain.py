@@ -68,7 +68,7 @@ def explain(
 def show_explanation(console: Console, told: Explanation) -> None:
     """Print why the evidence of a question is as it is."""
     from ytrag_core.console import note
-    from ytrag_core.rendering import INDENT, heading, say
+    from ytrag_core.rendering import INDENT, brief, heading, say
 
     console.print(Text(printable(told.question), style="bold cyan"))
     if told.read_as:
@@ -79,13 +79,13 @@ def show_explanation(console: Console, told: Explanation) -> None:
     if not told.names:
         say(console, "none that the graph knows", indent=INDENT, style="dim")
     for name in told.names:
-        meant = f" = {', '.join(name.names)}" if name.names else ""
-        say(console, f"{name.weight:6.1%}  {name.surface}{meant}", indent=INDENT)
+        meant = f" = {', '.join(map(brief, name.names))}" if name.names else ""
+        say(console, f"{name.weight:6.1%}  {brief(name.surface)}{meant}", indent=INDENT)
     if told.seeds:
         heading(console, f"Where the walk starts ({told.n_seeds:,} places)")
         for seed in told.seeds[:_N_SEEDS]:
             kind = "passage " if seed.kind == "chunk" else ""
-            say(console, f"{seed.mass:6.1%}  {kind}{seed.name}", indent=INDENT)
+            say(console, f"{seed.mass:6.1%}  {kind}{brief(seed.name)}", indent=INDENT)
     distrusted = [f"{route} {trust:.0%}" for route, trust in told.trust.items() if trust < 1.0]
     if distrusted:
         say(console, f"trusted only in part: {', '.join(distrusted)}", indent=INDENT, style="dim")
@@ -96,12 +96,11 @@ def show_explanation(console: Console, told: Explanation) -> None:
 
 
 def _passage(console: Console, passage: ChunkExplanation) -> None:
-    from ytrag_core.agent.paths import fact_line
-    from ytrag_core.rendering import INDENT, heading, more, say, show_path
+    from ytrag_core.rendering import INDENT, brief, fact_text, heading, more, say, show_path
 
     place = "not put forward by any route" if passage.rank is None else f"{passage.score:.3f}"
     label = "" if passage.rank is None else f"{passage.rank}. "
-    heading(console, f"{label}{passage.title or passage.id}  {passage.id}  {place}")
+    heading(console, f"{label}{brief(passage.title) or brief(passage.id)}  {brief(passage.id)}  {place}")
     width = max((len(route) for route in passage.routes), default=0)
     for route, share in passage.routes.items():
         rank = f"rank {share.rank}" if share.rank is not None else "no rank"
@@ -112,7 +111,7 @@ def _passage(console: Console, passage: ChunkExplanation) -> None:
     if passage.names:
         say(console, f"mentions {_joined(passage.names)}", indent=INDENT)
     for fact in passage.triples[:_N_FACTS]:
-        say(console, f"states {fact_line(fact)}  {fact.score:.3f}", indent=INDENT)
+        say(console, f"states {fact_text(fact)}  {fact.score:.3f}", indent=INDENT)
     more(console, len(passage.triples) - _N_FACTS)
     for path in passage.paths[:_N_PATHS]:
         say(console, f"on the path  {path.score:.3f}", indent=INDENT)
@@ -121,4 +120,6 @@ def _passage(console: Console, passage: ChunkExplanation) -> None:
 
 
 def _joined(names: Sequence[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+    from ytrag_core.rendering import brief
+
+    return ", ".join(map(brief, dict.fromkeys(names)))

@@ -9,7 +9,7 @@ from rich.text import Text
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import phrase
 from ytrag_core.agent.linking import linking_path
-from ytrag_core.agent.paths import chain, fact_line, node_name
+from ytrag_core.agent.paths import chain, node_name
 from ytrag_core.console import printable
 from ytrag_core.llm.language import question_language
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INDENT",
+    "brief",
+    "fact_text",
     "heading",
     "more",
     "say",
@@ -36,8 +38,21 @@ _N_FACTS = 10
 _N_PATHS = 3
 _N_COMMUNITIES = 5
 _MAX_EXCERPT = 400
+_MAX_NAME = 200
 INDENT = 2
 """Columns that the body of a section is moved in."""
+
+
+def brief(name: str) -> str:
+    """Return a name as it is shown: nothing that could steer a terminal, and no more than a few lines."""
+    shown = printable(name)
+    return shown if len(shown) <= _MAX_NAME else f"{shown[:_MAX_NAME].rstrip()} ..."
+
+
+def fact_text(triple: TripleHit) -> str:
+    """Return one fact, `A —relation→ B`, each name cut to what can be read."""
+    head, tail = node_name((triple.head, triple.head_hint)), node_name((triple.tail, triple.tail_hint))
+    return f"{brief(head)} —{brief(triple.relation)}→ {brief(tail)}"
 
 
 def heading(console: Console, text: str) -> None:
@@ -77,7 +92,7 @@ def show_evidence(console: Console, evidence: Evidence) -> None:
     if evidence.communities:
         heading(console, "Communities")
         for community in evidence.communities[:_N_COMMUNITIES]:
-            _scored(console, community.score, Text(printable(community.name)))
+            _scored(console, community.score, Text(brief(community.name)))
     if not (evidence.paths or evidence.triples or evidence.chunks):
         say(console, phrase("nothing", question_language(evidence.question)))
     console.print()
@@ -89,9 +104,9 @@ def show_path(console: Console, triples: Sequence[TripleHit]) -> None:
     at = None
     for start, relation, forward, end in chain(triples):
         if start != at:
-            say(console, Text(printable(node_name(start)), style="cyan"), indent=INDENT)
-        arrow = f"—{relation}→ " if forward else f"←{relation}— "
-        hop = Text.assemble((printable(arrow), "magenta"), (printable(node_name(end)), "cyan"))
+            say(console, Text(brief(node_name(start)), style="cyan"), indent=INDENT)
+        arrow = f"—{brief(relation)}→ " if forward else f"←{brief(relation)}— "
+        hop = Text.assemble((arrow, "magenta"), (brief(node_name(end)), "cyan"))
         say(console, hop, indent=2 * INDENT)
         at = end
 
@@ -110,7 +125,10 @@ def show_answer(console: Console, answer: Answer, *, is_written: bool = False) -
     """
     evidence = answer.evidence
     by_model = bool(answer.steps and answer.usage.llm_calls) or bool(answer.usage_by_stage)
-    if evidence is None or answer.refused or by_model:
+    if evidence is not None and answer.evidence_only:
+        _readable_evidence(console, evidence, "no_answer" if answer.budget_reached else "no_model")
+        _remarks(console, answer)
+    elif evidence is None or answer.refused or by_model:
         if not is_written:
             for paragraph in answer.answer.split("\n"):
                 say(console, paragraph)
@@ -138,7 +156,7 @@ def _remarks(console: Console, answer: Answer) -> None:
     """Say what was taken out of an answer, what the model knew by itself, and why it is no better."""
     lines = []
     if answer.budget_reached:
-        best = "" if answer.refused else "; this is the best answer so far"
+        best = "" if answer.refused or answer.evidence_only else "; this is the best answer so far"
         lines.append(f"The budget was reached ({answer.budget_reached}){best}.")
     elif answer.stopped:
         lines.append(f"The search ended early: {answer.stopped}.")
@@ -151,7 +169,7 @@ def _remarks(console: Console, answer: Answer) -> None:
         say(console, line, style="yellow")
 
 
-def _readable_evidence(console: Console, evidence: Evidence) -> None:
+def _readable_evidence(console: Console, evidence: Evidence, why: str = "no_model") -> None:
     language = question_language(evidence.question)
     console.print(Text(printable(evidence.question), style="bold cyan"))
     shown = highlights(evidence)
@@ -168,17 +186,17 @@ def _readable_evidence(console: Console, evidence: Evidence) -> None:
         for number, highlight in enumerate(shown, 1):
             _passage(console, f" [{number}] ", highlight)
     console.print()
-    say(console, phrase("no_model", language), style="yellow")
+    say(console, phrase(why, language), style="yellow")
 
 
 def _passage(console: Console, label: str, shown: Highlight, *, with_routes: bool = False) -> None:
     chunk = shown.chunk
     head = Text.assemble(
-        (label, "dim"), (printable(chunk.title) or chunk.id, "bold"), ("  ", ""), (printable(chunk.id), "dim")
+        (label, "dim"), (brief(chunk.title) or brief(chunk.id), "bold"), ("  ", ""), (brief(chunk.id), "dim")
     )
     place = ", ".join(part for part in (f"p. {chunk.page}" if chunk.page else "", chunk.heading) if part)
     if place:
-        head.append(f"  {printable(place)}", "dim")
+        head.append(f"  {brief(place)}", "dim")
     if with_routes:
         routes = ", ".join(
             f"{route} {rank}" for route, rank in sorted(chunk.routes.items(), key=lambda r: r[1])
@@ -195,19 +213,19 @@ def _path_text(triples: Sequence[TripleHit]) -> Text:
     at = None
     for start, relation, forward, end in chain(triples):
         if start != at:
-            text.append("; " if text.plain else "").append(printable(node_name(start)), "cyan")
-        text.append(printable(f" —{relation}→ " if forward else f" ←{relation}— "), "magenta")
-        text.append(printable(node_name(end)), "cyan")
+            text.append("; " if text.plain else "").append(brief(node_name(start)), "cyan")
+        text.append(f" —{brief(relation)}→ " if forward else f" ←{brief(relation)}— ", "magenta")
+        text.append(brief(node_name(end)), "cyan")
         at = end
     return text
 
 
 def _fact_text(triple: TripleHit) -> Text:
-    text = Text(printable(fact_line(triple)))
+    text = Text(fact_text(triple))
     if triple.chunk_ids:
         rest = len(triple.chunk_ids) - 2
-        sources = ", ".join(triple.chunk_ids[:2]) + (f" and {rest} more" if rest > 0 else "")
-        text.append(f"  [{printable(sources)}]", "dim")
+        sources = ", ".join(map(brief, triple.chunk_ids[:2])) + (f" and {rest} more" if rest > 0 else "")
+        text.append(f"  [{sources}]", "dim")
     return text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import phrase
@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 __all__ = ["answer_from_evidence"]
 
 _N_FACTS = 5
+Why = Literal["no_model", "no_answer"]
 
 
-def answer_from_evidence(evidence: Evidence) -> Answer:
+def answer_from_evidence(evidence: Evidence, *, why: Why = "no_model") -> Answer:
     """Return the evidence in readable form: the linking path, and the best passages' telling sentences.
 
     Parameters
     ----------
     evidence
         What was retrieved. When there is none, the answer is a refusal.
+    why
+        Why it is no written answer: there is no model, or the budget was reached before it gave one.
     """
     language = question_language(evidence.question)
     shown = highlights(evidence)
@@ -45,7 +48,7 @@ def answer_from_evidence(evidence: Evidence) -> Answer:
             passages.append("\n".join(lines))
         sections.append(f"{phrase('passages', language)}:\n" + "\n".join(passages))
     found = bool(sections)
-    sections.append(phrase("no_model" if found else "nothing", language))
+    sections.append(phrase(why if found else "nothing", language))
     citations = tuple(highlight.chunk.id for highlight in shown)
     return Answer(
         answer="\n\n".join(sections),
@@ -55,4 +58,5 @@ def answer_from_evidence(evidence: Evidence) -> Answer:
         usage=Usage(),
         timings_ms=dict(evidence.timings_ms),
         evidence=evidence,
+        evidence_only=found,
     )

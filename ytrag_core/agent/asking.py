@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.llm.language import Language
     from ytrag_core.llm.stages import StageModels
+    from ytrag_core.retrieval.model import Evidence
     from ytrag_core.schema.model import GraphSchema
 
 __all__ = ["MODES", "AskMode", "Asking", "answer_question"]
@@ -172,6 +173,8 @@ def _from_models(
 
 def _of_run(run: Run, state: State, caller: Caller, language: Language) -> Answer:
     """Return what a run came to."""
+    if state.stop in _LIMITS and state.mode == "open" and state.draft is None and not state.findings:
+        return _best_evidence(run, state, caller)
     settled = Settled("", (), (), ())
     removed = run.grounded.removed if run.grounded is not None else ()
     if run.grounded is not None and state.draft is not None:
@@ -179,8 +182,8 @@ def _of_run(run: Run, state: State, caller: Caller, language: Language) -> Answe
     refused = state.phase is Phase.REFUSED or not settled.text
     text = _refusal(state, language) if refused else settled.text
     citations = _known_sources(state) if refused else settled.chunk_ids
-    evidence = run.pool.merged(state.question, run.order)
-    timings = {**evidence.timings_ms, "llm": round(caller.ms, 3), "total": caller.meter.elapsed_ms}
+    evidence = run.evidence()
+    timings = _timings(evidence, caller)
     return Answer(
         answer=text,
         refused=refused,
@@ -198,6 +201,26 @@ def _of_run(run: Run, state: State, caller: Caller, language: Language) -> Answe
         notes=tuple(run.notes),
         usage_by_stage=dict(caller.by_stage),
     )
+
+
+def _best_evidence(run: Run, state: State, caller: Caller) -> Answer:
+    """Return the evidence itself, where the model gave no answer within the budget."""
+    answer = answer_from_evidence(run.evidence(), why="no_answer")
+    return replace(
+        answer,
+        steps=tuple(run.steps) or answer.steps,
+        usage=caller.meter.usage,
+        timings_ms=_timings(run.evidence(), caller),
+        sub_answers=_sub_answers(state),
+        budget_reached=state.stop,
+        stopped=state.stop,
+        notes=tuple(run.notes),
+        usage_by_stage=dict(caller.by_stage),
+    )
+
+
+def _timings(evidence: Evidence, caller: Caller) -> dict[str, float]:
+    return {**evidence.timings_ms, "llm": round(caller.ms, 3), "total": caller.meter.elapsed_ms}
 
 
 def _sub_answers(state: State) -> tuple[SubAnswer, ...]:

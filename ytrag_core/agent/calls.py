@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from ytrag_core.agent.budget import BudgetReached
 from ytrag_core.agent.dialogue import prompt_tokens
 from ytrag_core.agent.events import Called
-from ytrag_core.errors import ReplyError
+from ytrag_core.errors import LLMError, ReplyError
 from ytrag_core.llm.prompts import prompt
 from ytrag_core.llm.tokens import estimate_tokens
 from ytrag_core.llm.usage import Usage
@@ -114,6 +114,7 @@ class Caller:
         max_tokens: int,
         schema: Mapping[str, Any] | None = None,
         on_piece: Callable[[str], None] | None = None,
+        share: float = 1.0,
     ) -> Completion:
         """Return the reply to a prompt.
 
@@ -129,19 +130,22 @@ class Caller:
             Form of the reply.
         on_piece
             Told of every piece of the reply, where the model can stream.
+        share
+            Of the time that is left, the most that the call may take.
 
         Raises
         ------
         BudgetReached
             The call does not fit into the budget, or was not over in time.
         LLMError
-            The endpoint failed; that counts as a call.
+            The endpoint failed, or its reply was not over within the share; that counts as a call.
         """
         length = prompt_tokens(messages)
         allowed = self.meter.admit(length, max_tokens)
+        reserved = (1.0 - share) * self.meter.seconds_left
         started = time.perf_counter()
         try:
-            done = self._within_time(self.models.of(stage), messages, allowed, schema, on_piece)
+            done = self._within_time(self.models.of(stage), messages, allowed, schema, on_piece, reserved)
         except BudgetReached:
             self._count(stage, purpose, Usage(1, length, 0), length, started, "no reply in time")
             raise
@@ -188,8 +192,11 @@ class Caller:
         max_tokens: int,
         schema: Mapping[str, Any] | None,
         on_piece: Callable[[str], None] | None,
+        reserved: float,
     ) -> Completion:
         """Run a call beside the clock: one that takes too long is left to itself.
+
+        `reserved` seconds of the question are left for what comes after it.
 
         The thread is a daemon, so a silent endpoint keeps no process alive.
         """
@@ -208,8 +215,10 @@ class Caller:
             left = self.meter.seconds_left
             if left <= 0.0 or self._cancelled.is_set():
                 raise BudgetReached("seconds")
+            if left <= reserved:
+                raise LLMError("no reply within its share of the time of the question")
             try:
-                piece = pieces.get(timeout=min(left, _TICK))
+                piece = pieces.get(timeout=min(left - reserved, _TICK))
             except queue.Empty:
                 continue
             if isinstance(piece, str):

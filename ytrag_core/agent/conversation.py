@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Turn", "history_text", "needs_history", "rewritten", "with_last_question"]
 
 _REPLY_TOKENS = 200
+_SHARE = 0.25
+"""Of the time that is left, what rewriting a question may take."""
 _NAMES_TOKENS = 80
 _ANSWER_SHARE = 0.5
 _POINTING = re.compile(
@@ -111,7 +113,13 @@ def rewritten(
     if not told:
         return with_last_question(question, history)
     try:
-        reply = caller.ask("decompose", "rewrite", dialogue.rewrite(question, told), max_tokens=_REPLY_TOKENS)
+        reply = caller.ask(
+            "decompose",
+            "rewrite",
+            dialogue.rewrite(question, told),
+            max_tokens=_REPLY_TOKENS,
+            share=_SHARE,
+        )
     except LLMError:
         return with_last_question(question, history)
     lines = [line.strip() for line in strip_reasoning(reply.text).splitlines() if line.strip()]

@@ -47,6 +47,13 @@ _PHRASES: dict[str, dict[Language, str]] = {
         "en": 'This is the last step: decide for "answer" or "refuse" now.',
         "zh": '这是最后一步：现在必须决定 "answer" 或 "refuse"。',
     },
+    "no_answer": {
+        "en": (
+            "The language model gave no answer within the budget of this question, so this is the evidence "
+            "itself."
+        ),
+        "zh": "语言模型在这个问题的预算之内没有给出回答，以上是证据本身。",
+    },
     "no_model": {
         "en": (
             "No language model is configured, so this is the evidence itself. For a written answer set "

@@ -129,6 +129,8 @@ class Answer:
         What each stage of the language model cost.
     read_as
         The question as it was looked up, where a conversation went before; else empty.
+    evidence_only
+        The text is the evidence itself: no model was asked, or none gave an answer within the budget.
     """
 
     answer: str
@@ -147,6 +149,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     usage_by_stage: Mapping[str, Usage] = field(default_factory=dict)
     read_as: str = ""
+    evidence_only: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the command `ask`; later additions appear only where there is any."""
@@ -160,6 +163,7 @@ class Answer:
             "notes": list(self.notes),
             "usage_by_stage": {stage: usage.to_json() for stage, usage in self.usage_by_stage.items()},
             "read_as": self.read_as,
+            "evidence_only": self.evidence_only,
         }
         return {
             "answer": self.answer,

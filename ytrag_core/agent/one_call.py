@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from ytrag_core.agent.answer import answer_from_evidence
 from ytrag_core.agent.budget import Budget, BudgetReached, Meter
 from ytrag_core.agent.calls import Caller, Models
 from ytrag_core.agent.dialogue import Dialogue
@@ -14,7 +15,7 @@ from ytrag_core.agent.language import phrase
 from ytrag_core.agent.machine import Draft
 from ytrag_core.agent.model import Answer, Step
 from ytrag_core.agent.pool import EvidencePool, Interest
-from ytrag_core.agent.reply import REFUSAL_MARKER, is_refusal, plain_answer
+from ytrag_core.agent.reply import REFUSAL_MARKER, direct_answer, is_refusal
 from ytrag_core.agent.writing import AnswerStream
 from ytrag_core.errors import ConfigError, LLMError
 from ytrag_core.llm.language import question_language
@@ -105,19 +106,14 @@ def answer_in_one_call(
     language = dialogue.language
 
     def answer(text: str, read: tuple[str, ...] = (), *, refused: bool = True, stop: str = "") -> Answer:
-        timings = {**evidence.timings_ms}
-        if caller.ms:
-            timings["llm"] = round(caller.ms, 3)
-            timings["total"] = round(timings.pop("total", 0.0) + caller.ms, 3)
         return Answer(
             answer=text,
             refused=refused,
             citations=(),
             steps=(Step(evidence.question, "", read),),
             usage=caller.meter.usage,
-            timings_ms=timings,
+            timings_ms=_timings(evidence, caller),
             evidence=evidence,
-            budget_reached=stop,
             stopped=stop,
             usage_by_stage=dict(caller.by_stage),
         )
@@ -139,8 +135,11 @@ def answer_in_one_call(
             on_piece=AnswerStream(tell).feed if emit is not None else None,
         )
     except BudgetReached as reached:
-        return answer(phrase("unfinished", language), context.chunk_ids, stop=reached.limit)
-    text = plain_answer(done.text)
+        ended = answer(phrase("unfinished", language), context.chunk_ids, stop=reached.limit)
+        return _out_of_budget(ended, evidence, mode)
+    text = direct_answer(done.text)
+    if text is None:
+        return answer(phrase("unusable", language), context.chunk_ids, stop="unusable reply")
     if not text:
         raise LLMError(
             "the language model spent its whole reply on reasoning and gave no answer; "
@@ -158,3 +157,27 @@ def answer_in_one_call(
         own_knowledge=settled.own,
         removed_citations=grounded.removed,
     )
+
+
+def _out_of_budget(ended: Answer, evidence: Evidence, mode: OneCallMode) -> Answer:
+    """Return what is left where the model gave no answer in time: the evidence itself, or a refusal."""
+    ended = replace(ended, budget_reached=ended.stopped)
+    if mode == "reject":
+        return ended
+    shown = answer_from_evidence(evidence, why="no_answer")
+    return replace(
+        ended,
+        answer=shown.answer,
+        refused=shown.refused,
+        citations=shown.citations,
+        evidence_only=shown.evidence_only,
+    )
+
+
+def _timings(evidence: Evidence, caller: Caller) -> dict[str, float]:
+    """Return the milliseconds of the retrieval and of the call, where one was made."""
+    timings = {**evidence.timings_ms}
+    if caller.ms:
+        timings["llm"] = round(caller.ms, 3)
+        timings["total"] = round(timings.pop("total", 0.0) + caller.ms, 3)
+    return timings

@@ -51,6 +51,8 @@ _QUESTION_WEIGHT = 0.25
 _N_COMMUNITIES = 3
 _DECOMPOSE_TOKENS = 700
 _JUDGE_TOKENS = 500
+_DECOMPOSE_SHARE = 0.25
+"""Of the time that is left: a slow decomposition must not cost the retrieval and the answer."""
 
 
 class Library(Protocol):
@@ -147,6 +149,11 @@ class Run:
                 self.state = stopped(self.state, "endpoint")
         return self.state
 
+    def evidence(self) -> Evidence:
+        """Return all that was found, the best for what was asked last first."""
+        order = self.order or self.pool.ranked([Interest(self.state.question, 1.0)])
+        return self.pool.merged(self.state.question, order)
+
     def _next(self, state: State) -> State:
         if self._cancelled.is_set() and state.phase is not Phase.CHECK:
             return stopped(state, "cancelled")
@@ -163,22 +170,7 @@ class Run:
                 return self._check(state)
 
     def _decompose(self, state: State) -> State:
-        messages = self._dialogue.decompose(state.question, self._schema)
-        plan = None
-        try:
-            reply = self._caller.ask(
-                "decompose",
-                "decompose",
-                messages,
-                max_tokens=_DECOMPOSE_TOKENS,
-                schema=decomposition_schema(self._schema),
-            )
-            plan = read_plan(reply.text, self._schema)
-            if plan is None:
-                self._problem("the decomposition was not usable; the question is asked as it stands")
-        except LLMError as error:
-            self._problem(f"the question could not be taken apart, it is asked as it stands: {error}")
-        plan = plan or Plan()
+        plan = self._plan(state) or Plan()
         self.notes += plan.notes
         subs = [
             {
@@ -193,8 +185,34 @@ class Run:
         self._emit(Decomposed(self._at, subs, list(plan.notes)))
         return planned(state, plan)
 
+    def _plan(self, state: State) -> Plan | None:
+        """Return what the question is taken apart into, None where it is asked as it stands."""
+        messages = self._dialogue.decompose(state.question, self._schema)
+        plan = None
+        try:
+            reply = self._caller.ask(
+                "decompose",
+                "decompose",
+                messages,
+                max_tokens=_DECOMPOSE_TOKENS,
+                schema=decomposition_schema(self._schema),
+                share=_DECOMPOSE_SHARE,
+            )
+            plan = read_plan(reply.text, self._schema)
+            if plan is None:
+                self._problem("the decomposition was not usable; the question is asked as it stands")
+        except LLMError as error:
+            self._problem(f"the question could not be taken apart, it is asked as it stands: {error}")
+        except BudgetReached as reached:
+            self._problem(
+                f"the budget ({reached.limit}) leaves no room to take the question apart; "
+                "it is asked as it stands"
+            )
+        return plan
+
     def _retrieve(self, state: State) -> State:
-        if self._caller.meter.seconds_left <= 0.0:
+        # The first retrieval is made in any case: without it there is nothing to fall back on.
+        if state.asked and self._caller.meter.seconds_left <= 0.0:
             raise BudgetReached("seconds")
         started = time.perf_counter()
         found = self._library.look_up(state.lookups, top_k=2 * self._top_k)
