@@ -138,6 +138,20 @@ def test_a_trace_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         TraceWriter(tmp_path / "no" / "such" / "folder.jsonl")
 
 
+def test_a_trace_is_emptied_by_the_first_event_only(tmp_path: Path) -> None:
+    before, new = tmp_path / "before.jsonl", tmp_path / "new.jsonl"
+    before.write_text("kept\n", encoding="utf-8")
+    for path in (before, new):
+        with TraceWriter(path):
+            pass
+    assert before.read_text(encoding="utf-8") == "kept\n"
+    assert not new.exists()
+    event = Asked(1.0, "Who?", "open", simple=True)
+    with TraceWriter(before) as write:
+        write(event)
+    assert read_trace(before) == ([[event]], [])
+
+
 def drawn(events: list[Event]) -> str:
     console = Console(file=io.StringIO(), width=200, markup=False)
     show_trace(console, events)

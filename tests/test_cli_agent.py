@@ -134,3 +134,20 @@ def test_evidence_needs_no_model(kb: str) -> None:
 def test_no_trace_is_bad_input(tmp_path: Path) -> None:
     with endpoint(chat("x")) as served:
         assert run(served, "trace", "show", str(tmp_path / "none.jsonl")).exit_code == 2
+
+
+def test_a_question_that_cannot_be_asked_leaves_the_trace_as_it_was(kb: str, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("kept\n", encoding="utf-8")
+    result = CliRunner().invoke(app, ["ask", " ", "--kb", kb, "--mode", "evidence", "--trace", str(trace)])
+    assert (result.exit_code, "the question is empty" in result.stderr) == (2, True)
+    assert trace.read_text(encoding="utf-8") == "kept\n"
+
+
+def test_a_stalled_endpoint_ends_with_the_evidence(kb: str) -> None:
+    with endpoint(streamed('{"thought":"x","decision":"answer","answer":"Isma', stalled=True)) as served:
+        result = run(served, "ask", QUESTION, "--kb", kb, "--max-seconds", "0.5", "--no-stream")
+    assert result.exit_code == 0, result.output
+    assert "no answer within the budget" in result.stdout
+    assert "The budget was reached (seconds)." in result.stdout
+    assert result.stdout.count("sample-en-13") == 1

@@ -12,6 +12,7 @@ from ytrag_core.agent.budget import Budget
 from ytrag_core.agent.library import KnowledgeLibrary
 from ytrag_core.agent.listening import stream_events
 from ytrag_core.errors import ConfigError, QueryError
+from ytrag_core.retrieval.retriever import check_question
 from ytrag_core.schema.recorded import recorded_schema
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Answering:
         LLMError
             The endpoint failed before anything was known.
         """
+        check_question(question)
         asking = self._asking(mode, top_k, llm, budget, history)
         asking = replace(asking, on_event=on_event or asking.on_event, stream=stream)
         return answer_question(question, self._library, asking)
@@ -129,6 +131,7 @@ class Answering:
         QueryError, ConfigError, LLMError
             As for `ask`.
         """
+        check_question(question)
         asking = self._asking(mode, top_k, llm, budget, history)
         async with aclosing(stream_events(question, self._library, asking)) as events:
             async for event in events:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,7 +27,7 @@ class TraceWriter:
     Parameters
     ----------
     path
-        Made anew; the pieces of an answer are joined to one line.
+        Made anew with the first event, left as it is before; the pieces of an answer are joined to one line.
 
     Raises
     ------
@@ -36,10 +39,11 @@ class TraceWriter:
         self._path = path
         self._piece: AnswerPiece | None = None
         try:
-            self._file = path.open("w", encoding="utf-8")
+            self._is_new = not path.exists()
+            self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise self._failed(error) from error
-        self._write(_FORMAT)
+        self._has_begun = False
 
     def __enter__(self) -> Self:
         return self
@@ -50,7 +54,7 @@ class TraceWriter:
         self.close()
 
     def __call__(self, event: Event) -> None:
-        """Append an event."""
+        """Append an event; the first one empties the file."""
         if isinstance(event, AnswerPiece):
             before = self._piece
             self._piece = event if before is None else replace(before, text=before.text + event.text)
@@ -59,10 +63,16 @@ class TraceWriter:
         self._write(event.to_json())
 
     def close(self) -> None:
-        """Write what is left, and close the file; doing so twice is harmless."""
+        """Write what is left, and close the file; doing so twice is harmless.
+
+        Without any event a file that was not there before is not there afterwards.
+        """
         if not self._file.closed:
             self._flush_piece()
             self._file.close()
+            if self._is_new and not self._has_begun:
+                with suppress(OSError):
+                    self._path.unlink()
 
     def _flush_piece(self) -> None:
         if self._piece is not None:
@@ -70,15 +80,27 @@ class TraceWriter:
             self._piece = None
 
     def _write(self, record: dict[str, Any]) -> None:
-        text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
         try:
-            self._file.write(f"{text}\n")
+            if not self._has_begun:
+                self._begin()
+            self._file.write(_line(record))
             self._file.flush()
         except OSError as error:
             raise self._failed(error) from error
 
+    def _begin(self) -> None:
+        if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            self._file.truncate(0)
+        self._has_begun = True
+        self._file.write(_line(_FORMAT))
+
     def _failed(self, error: OSError) -> WriteError:
         return WriteError(f"the trace {self._path} cannot be written: {error.strerror or error}")
+
+
+def _line(record: dict[str, Any]) -> str:
+    text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+    return f"{text}\n"
 
 
 def read_trace(path: Path) -> tuple[list[list[Event]], list[str]]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.rerank import Reranker
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["Retriever"]
+__all__ = ["Retriever", "check_question"]
 
 _TURNS_PER_CORE = 1
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
@@ -367,7 +367,8 @@ def _plain_letters(question: str) -> str:
     return unicodedata.normalize("NFC", question).translate(_HALF_WIDTH)
 
 
-def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
+def check_question(question: str) -> None:
+    """Raise a `QueryError` for what is no question: of another type, empty or far too long."""
     if not isinstance(question, str):
         raise QueryError(f"the question is of type {type(question).__name__}; ask in a string")
     if not question.strip():
@@ -376,6 +377,10 @@ def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozens
         raise QueryError(
             f"the question has {len(question):,} characters, at most {_MAX_CHARACTERS:,} are read; shorten it"
         )
+
+
+def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
+    check_question(question)
     if not isinstance(top_k, int):
         raise QueryError(f"top_k is {top_k!r}; a whole number is needed")
     if top_k < 1:
