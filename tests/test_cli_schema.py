@@ -91,6 +91,15 @@ def test_proposals_are_listed_with_what_would_become_of_them(
     assert "another name of organisation" in shown
 
 
+def test_schemas_are_compared_without_a_knowledge_base() -> None:
+    told = answer("diff", "general", "finance")
+    assert {each["change"] for each in told["differences"]} >= {"added"}
+    assert answer("diff", "general", "general")["differences"] == []
+    for words in ((), ("general",), ("general", "2")):
+        result = run("diff", *words)
+        assert (result.exit_code, "give --kb DIR" in result.stderr) == (2, True)
+
+
 def test_accept_reject_history_diff_and_rollback(kb: Path) -> None:
     made = answer("accept", "--ready", "--kb", kb, "--by", "Ann")
     assert [(each["outcome"], each["name"]) for each in made["decisions"]] == [

@@ -234,7 +234,6 @@ def rollback(
 
 
 def diff(
-    kb: KbOption,
     older: Annotated[
         str | None,
         typer.Argument(
@@ -247,14 +246,21 @@ def diff(
             metavar="[TO]", help="A version's number, or a schema.", show_default="the one in force"
         ),
     ] = None,
+    kb: Annotated[
+        Path | None,
+        typer.Option(
+            "--kb",
+            metavar="DIR",
+            help="The knowledge base that versions are of.",
+            show_default="not needed for two schemas",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what tells two schemas apart: versions of a knowledge base's, bundled ones, or files."""
     from ytrag_core.schema.changes import difference
 
-    with open_history(kb, writable=False) as history:
-        two = _version(history, newer)
-        one = _before(history) if older is None else _version(history, older)
+    one, two = _two_schemas(older, newer, kb)
     found = difference(one, two)
     if as_json:
         emit_json({"from": one.version, "to": two.version, "differences": [each.to_json() for each in found]})
@@ -276,6 +282,21 @@ def _tell(history: SchemaHistory, made: Sequence[Decision], *, as_json: bool) ->
     show_decisions(stdout_console(), made, schema)
     if any(decision.outcome != "reject" for decision in made):
         note("the graph follows with the next ytrag index or import")
+
+
+def _two_schemas(older: str | None, newer: str | None, kb: Path | None) -> tuple[GraphSchema, GraphSchema]:
+    """Return what is to be compared; without a knowledge base that can only be two schemas."""
+    from ytrag_core.schema.load import load_schema
+
+    if kb is not None:
+        with open_history(kb, writable=False) as history:
+            two = _version(history, newer)
+            return (_before(history) if older is None else _version(history, older)), two
+    if older is None or newer is None or older.isdecimal() or newer.isdecimal():
+        raise ConfigError(
+            "give --kb DIR for the versions of a knowledge base's schema, or two schemas by name or file"
+        )
+    return load_schema(older), load_schema(newer)
 
 
 def _version(history: SchemaHistory, wanted: str | None) -> GraphSchema:
