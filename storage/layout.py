@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.storage.files import reading, replace_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = [
@@ -21,9 +23,11 @@ __all__ = [
     "SNAPSHOTS_NAME",
     "VECTORS_NAME",
     "check_buildable",
+    "folders_to_make",
     "live_name",
     "partial_name",
     "read_current",
+    "remove_made",
     "remove_partials",
     "snapshot_name",
     "snapshot_numbers",
@@ -169,6 +173,33 @@ def _check_foreign(root: Path, entries: set[str]) -> None:
             f"{root / CURRENT_NAME} is missing, but there are snapshots up to {snapshot_name(numbers[-1])}: "
             "restore that file (one line, the name of the snapshot), or build in a new directory"
         )
+
+
+def folders_to_make(root: Path) -> list[Path] | None:
+    """Return the folders that a build at `root` would have to make, the innermost first.
+
+    Returns
+    -------
+    list of Path or None
+        Empty where `root` is an empty directory; None where there is something in it.
+    """
+    with reading(root):
+        if root.is_dir():
+            return None if _entries(root) else []
+        return [root, *(parent for parent in root.parents if not parent.exists())]
+
+
+def remove_made(root: Path, made: Sequence[Path]) -> None:
+    """Remove what a build wrote into `root`, and the folders that it made, where nothing else is in them."""
+    with suppress(OSError):
+        for name in sorted(_entries(root) & _UNFINISHED, reverse=True):  # the lock last
+            path = root / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        for folder in made:
+            folder.rmdir()
 
 
 def remove_partials(root: Path) -> None:

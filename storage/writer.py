@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Self, SupportsInt
 from filelock import FileLock, Timeout
 
 from ytrag_core import __version__
-from ytrag_core.errors import LockedError, SnapshotError
+from ytrag_core.errors import (
+    ConfigError,
+    DocumentError,
+    GraphFormatError,
+    LockedError,
+    SchemaError,
+    SnapshotError,
+)
 from ytrag_core.storage import layout
 from ytrag_core.storage.files import (
     fsync_path,
@@ -36,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["SnapshotWriter"]
 
 _LOG = logging.getLogger(__name__)
+
+_BAD_INPUT = (ConfigError, DocumentError, GraphFormatError, SchemaError)
 
 
 class SnapshotWriter:
@@ -79,9 +88,11 @@ class SnapshotWriter:
         self._lock_timeout = max(0.0, lock_timeout)
         self._number = 0
         self._committed = False
+        self._made: list[Path] | None = None
 
     def __enter__(self) -> Self:
         layout.check_buildable(self.root)
+        self._made = layout.folders_to_make(self.root)
         with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             (self.root / layout.LOCK_NAME).touch()
@@ -129,7 +140,7 @@ class SnapshotWriter:
     ) -> None:
         if not self._committed:
             self._discard()
-        self._release()
+        self._release(in_vain=isinstance(error, _BAD_INPUT) and self._holds_nothing())
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise SnapshotError(write_failure(self.root, error)) from error
 
@@ -220,6 +231,10 @@ class SnapshotWriter:
             if (above is not None and number > above) or (below is not None and number < below):
                 shutil.rmtree(self.root / layout.SNAPSHOTS_NAME / layout.snapshot_name(number))
 
+    def _holds_nothing(self) -> bool:
+        """Return whether this is a first build that has read nothing which a later one could go on from."""
+        return not self._committed and self.previous is None and self.meta.n_documents() == 0
+
     def _discard(self) -> None:
         final = self.path.with_name(layout.snapshot_name(self._number))
         try:
@@ -230,12 +245,15 @@ class SnapshotWriter:
         except OSError as error:
             _LOG.warning("the unfinished snapshot in %s could not be removed: %s", self.root, error)
 
-    def _release(self) -> None:
+    def _release(self, *, in_vain: bool = False) -> None:
+        """Let go of the lock; a first build in vain leaves nothing that looks like an interrupted one."""
         meta = getattr(self, "meta", None)
         if meta is not None:
             meta.close()
         with suppress(OSError):
             (self.root / layout.HOLDER_NAME).unlink()
+        if in_vain and self._made is not None:
+            layout.remove_made(self.root, self._made)
         self._lock.release()
 
 

@@ -149,6 +149,17 @@ def test_broken_files_are_problems_and_the_rest_is_indexed(
     assert all(problem.reason for problem in report.problems)
 
 
+def test_a_build_without_text_removes_what_it_made_and_nothing_else(tmp_path: Path, encoder: Encoder) -> None:
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    empty = tmp_path / "there"
+    empty.mkdir()
+    for root in (empty, tmp_path / "deep" / "kb"):
+        with pytest.raises(DocumentError, match="no text was found"):
+            index(root, tmp_path / "picture.png", encoder=encoder)
+    assert list(empty.iterdir()) == []
+    assert not (tmp_path / "deep").exists()
+
+
 def test_nothing_readable_leaves_no_snapshot(tmp_path: Path, library: Path, encoder: Encoder) -> None:
     root = tmp_path / "kb"
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
@@ -156,6 +167,7 @@ def test_nothing_readable_leaves_no_snapshot(tmp_path: Path, library: Path, enco
         DocumentError, match=r"no text was found in .*picture\.png.*\n.*unknown file type '\.png'"
     ):
         index(root, tmp_path / "picture.png", encoder=encoder)
+    assert not root.exists()
     with pytest.raises(DocumentError, match=r"nowhere.*does not exist"):
         index(root, library, tmp_path / "nowhere", encoder=encoder)
     with pytest.raises(SnapshotError):
