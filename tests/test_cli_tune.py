@@ -123,3 +123,18 @@ def test_eval_with_everything(sample_kb: KnowledgeBase, tmp_path: Path) -> None:
     assert "95 % interval" in shown.stdout
     lost = run("eval", "retrieval", "--kb", sample_kb.path, "--questions", QUESTIONS, "--out", "no/such/f")
     assert lost.exit_code == 2
+
+
+@pytest.mark.parametrize("command", [["tune"], ["eval", "retrieval"]])
+def test_a_question_that_is_too_long_is_named(
+    sample_kb: KnowledgeBase, tmp_path: Path, command: list[str]
+) -> None:
+    file = tmp_path / "long.jsonl"
+    rows = [
+        {"question": "Who?", "supporting_ids": ["sample-en-13"]},
+        {"question": "Who? " * 100_000, "supporting_ids": ["sample-en-13"]},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    result = run(*command, "--kb", sample_kb.path, "--questions", file)
+    assert result.exit_code == 2
+    assert "question 'line 2': the question has 499,999 characters" in " ".join(result.stderr.split())

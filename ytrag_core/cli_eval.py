@@ -81,9 +81,13 @@ def eval_retrieval(
 
 def questions_of(path: Path) -> tuple[list[Question], list[dict[str, str]]]:
     """Return the questions of a file, and what was set aside, which is told at once."""
-    from ytrag_core.evaluation.datasets import read_question_file
+    from ytrag_core.evaluation.datasets import naming, read_question_file
+    from ytrag_core.retrieval.retriever import check_question
 
     asked, problems = read_question_file(path)
+    for question in asked:
+        with naming(question):
+            check_question(question.question)
     for problem in problems:
         note(f"{problem.source}: {problem.reason}; it is not asked")
     return asked, [{"source": problem.source, "reason": problem.reason} for problem in problems]

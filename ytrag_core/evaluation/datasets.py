@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.documents.model import Problem
 from ytrag_core.documents.records import read_records, record_id
-from ytrag_core.errors import ConfigError
+from ytrag_core.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Question", "read_question_file", "read_questions"]
+__all__ = ["Question", "naming", "read_question_file", "read_questions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,21 @@ class Question:
     answers: tuple[str, ...] = ()
     supporting_ids: tuple[str, ...] = ()
     hops: int | None = None
+
+
+@contextmanager
+def naming(question: Question) -> Iterator[None]:
+    """Say which question it is where one cannot be asked.
+
+    Raises
+    ------
+    QueryError
+        As it was raised inside, the id of the question before it.
+    """
+    try:
+        yield
+    except QueryError as error:
+        raise QueryError(f"question {question.id!r}: {error}") from error
 
 
 def read_questions(path: Path) -> list[Question]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ytrag_core.errors import ConfigError
+from ytrag_core.evaluation.datasets import naming
 from ytrag_core.evaluation.metrics import chain_at_k, passages_of, recall_at_k, reciprocal_rank
 from ytrag_core.evaluation.rankers import Ranker, StagedRanker
 from ytrag_core.evaluation.statistics import bootstrap_intervals
@@ -204,15 +205,17 @@ def measure(
     names = (*(f"recall@{k}" for k in depths), *(f"chain@{k}" for k in depths), "mrr")
     values, found, seconds = [], [], []
     stages: dict[str, list[float]] = {}
-    for text in _warm_up_questions(questions):
-        ranker(text, depths[-1])
+    for question in _warm_up_questions(questions):
+        with naming(question):
+            ranker(question.question, depths[-1])
     if forget is not None:
         forget()
     for done, question in enumerate(questions):
         if progress is not None:
             progress(name, done, len(questions))
         start = time.perf_counter()
-        ranked = ranker(question.question, depths[-1])
+        with naming(question):
+            ranked = ranker(question.question, depths[-1])
         seconds.append(time.perf_counter() - start)
         if isinstance(ranker, StagedRanker):
             for stage, ms in ranker.timings_ms.items():
@@ -229,10 +232,10 @@ def measure(
     return Results(names, np.array(values), found, np.array(seconds), timed)
 
 
-def _warm_up_questions(questions: Sequence[Question]) -> list[str]:
+def _warm_up_questions(questions: Sequence[Question]) -> list[Question]:
     """Return the first question, and the first in another script: that loads a word segmenter."""
-    texts = [question.question for question in questions]
-    return list(dict.fromkeys([texts[0], *[text for text in texts if not text.isascii()][:1]]))
+    wide = [question for question in questions if not question.question.isascii()]
+    return list(dict.fromkeys([questions[0], *wide[:1]]))
 
 
 def _deepened(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ytrag_core.evaluation.datasets import naming
 from ytrag_core.evaluation.metrics import passages_of
 from ytrag_core.retrieval.bridge import bridge_scores
 from ytrag_core.retrieval.fusion import likelihood, weigh
@@ -95,7 +96,8 @@ def collect_samples(
     for done, question in enumerate(questions):
         if progress is not None:
             progress(done, len(questions))
-        features = kb.passage_features(question.question) if question.supporting_ids else None
+        with naming(question):
+            features = kb.passage_features(question.question) if question.supporting_ids else None
         if features is None:
             continue
         ids = [kb.view.chunk_ids[row] for row in features.rows.tolist()]
