@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,16 @@ class SubQuestion:
     needs: tuple[int, ...] = ()
     types: tuple[str, ...] = ()
     kind: Kind = "node"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "id": self.number,
+            "question": self.question,
+            "needs": list(self.needs),
+            "types": list(self.types),
+            "kind": self.kind,
+        }
 
 
 @dataclass(frozen=True, slots=True)

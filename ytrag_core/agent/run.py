@@ -172,17 +172,7 @@ class Run:
     def _decompose(self, state: State) -> State:
         plan = self._plan(state) or Plan()
         self.notes += plan.notes
-        subs = [
-            {
-                "id": sub.number,
-                "question": sub.question,
-                "needs": list(sub.needs),
-                "types": list(sub.types),
-                "kind": sub.kind,
-            }
-            for sub in plan.subs
-        ]
-        self._emit(Decomposed(self._at, subs, list(plan.notes)))
+        self._emit(Decomposed(self._at, [sub.to_json() for sub in plan.subs], list(plan.notes)))
         return planned(state, plan)
 
     def _plan(self, state: State) -> Plan | None:
