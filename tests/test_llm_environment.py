@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.chat_endpoint import Reply, chat, endpoint
-from ytrag_core.environment import language_model, language_models, prompts_folder
+from ytrag_core.environment import language_models, prompts_folder
 from ytrag_core.errors import ConfigError, LLMError
 from ytrag_core.llm.chat import Message
 
@@ -34,7 +34,6 @@ def said(monkeypatch: pytest.MonkeyPatch, base_url: str, **values: str) -> None:
 
 def test_nothing_named_is_no_model() -> None:
     assert language_models() is None
-    assert language_model() is None
     assert prompts_folder() is None
 
 
@@ -45,11 +44,8 @@ def test_a_model_for_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:
         assert models is not None
         for stage in ("extract", "decompose", "reason", "judge", "summarise"):
             models.model(stage).complete(MESSAGES, max_tokens=9)
-        answering = language_model()
-        assert answering is not None
-        answering.complete(MESSAGES, max_tokens=9)
     asked = [request["model"] for request in served.requests]
-    assert asked == ["small", "large", "large", "fair", "large", "large"]
+    assert asked == ["small", "large", "large", "fair", "large"]
     assert served.headers[0]["authorization"] == f"Bearer {KEY}"
 
 

@@ -166,13 +166,15 @@ class Encoder:
         _check_texts(texts)
         return self._encode(texts, self.description.passage_prefix, progress)
 
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_queries(self, texts: Sequence[str], *, n_threads: int | None = None) -> NDArray[np.float32]:
         """Encode many questions together: the weights are read once a batch instead of once a question.
 
         Parameters
         ----------
         texts
             The questions.
+        n_threads
+            Batches encoded at once; as many as for `encode` by default.
 
         Returns
         -------
@@ -180,14 +182,19 @@ class Encoder:
             (n_texts, dimension) float32, unit-norm. Differs from `encode_query` by rounding (about 1e-7).
         """
         _check_texts(texts)
-        vectors = self._encode(texts, self.description.query_prefix, None)
+        vectors = self._encode(texts, self.description.query_prefix, None, n_threads)
         for position in too_long(texts, self._query_limit()):
             vectors[position] = self.encode_query(texts[position])
         return vectors
 
     def _encode(
-        self, texts: Sequence[str], prefix: str, progress: Callable[[int, int], None] | None
+        self,
+        texts: Sequence[str],
+        prefix: str,
+        progress: Callable[[int, int], None] | None,
+        n_threads: int | None = None,
     ) -> NDArray[np.float32]:
+        n_threads = n_threads or self._n_threads
         vectors = np.empty((len(texts), self.dimension), np.float32)
         session = self._session(1)
 
@@ -203,12 +210,12 @@ class Encoder:
             if progress is not None:
                 progress(done, len(texts))
 
-        pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="ytrag-encode")
+        pool = ThreadPoolExecutor(n_threads, thread_name_prefix="ytrag-encode")
         waiting: deque[Future[int]] = deque()
         try:
             for batch in batches_of(self._cutting_tokenizer, texts, prefix):
                 waiting.append(pool.submit(encode_batch, batch))
-                if len(waiting) > self._n_threads * _BATCHES_AHEAD:
+                if len(waiting) > n_threads * _BATCHES_AHEAD:
                     finish(waiting.popleft())
             while waiting:
                 finish(waiting.popleft())

@@ -41,13 +41,17 @@ def seed_mass(
             mass[node] = mass.get(node, 0.0) + mention.weight / len(mention.nodes)
     for node, weight in _fact_ends(view, facts, settings.n_facts).items():
         mass[node] = mass.get(node, 0.0) + settings.facts_share * facts_trust * weight
+    seeded, shares = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
     for rows, scores, trust in passages:
         above = np.maximum(scores - scores.min(), 0.0) if scores.size else scores
         total = float(above.sum())
         if total > 0.0:
-            for row, share in zip(rows.tolist(), (above / total).tolist(), strict=True):
-                vertex = view.n_nodes + row
-                mass[vertex] = mass.get(vertex, 0.0) + settings.passage_share * trust * share
+            seeded.append(rows)
+            shares.append(settings.passage_share * trust * above / total)
+    rows, owner = np.unique(np.concatenate(seeded), return_inverse=True)
+    mass |= zip(
+        (rows + view.n_nodes).tolist(), np.bincount(owner, np.concatenate(shares)).tolist(), strict=True
+    )
     total = sum(mass.values())
     return {vertex: value / total for vertex, value in mass.items() if value > 0.0} if total > 0.0 else {}
 

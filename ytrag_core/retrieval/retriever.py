@@ -14,6 +14,7 @@ import numpy as np
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
+from ytrag_core.retrieval.ahead import prepared_ahead
 from ytrag_core.retrieval.conditions import metadata_filter
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.explain import Explanation, explain_evidence
@@ -42,6 +43,9 @@ __all__ = ["Retriever", "check_question"]
 
 _TURNS_PER_CORE = 1
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
+
+_BLOCK = 30
+"""Questions encoded together; while that is done for the next ones, these are answered."""
 
 _MAX_CHARACTERS = 20_000
 _HALF_WIDTH = {ord("\u3000"): " ", ord("＇"): "'"} | {
@@ -147,7 +151,7 @@ class Retriever:
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
-        They are encoded together and answered side by side, one a core.
+        They are encoded in blocks, each while the one before is answered.
 
         Parameters
         ----------
@@ -159,7 +163,7 @@ class Retriever:
         Returns
         -------
         list of Evidence
-            As `retrieve` gives it; of the time of encoding each has an equal share.
+            As `retrieve` gives it; of the time of encoding a block each has an equal share.
 
         Raises
         ------
@@ -179,21 +183,27 @@ class Retriever:
         if not questions:
             return []
         masks, filter_ms = self._masks(filters)
-        with ThreadPoolExecutor(available_cores(), thread_name_prefix="ytrag-retrieve") as pool:
-            asked = list(pool.map(lambda question: self._read(question, wanted, filter_ms), questions))
-            start = time.perf_counter()
-            texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
-            vectors = dict(zip(texts, self._encoder.encode_queries(texts), strict=True))
-            share = milliseconds_since(start) / len(asked)
 
-            def answer(one: _Asked) -> Evidence:
-                one.clock.timings_ms["encode"] = round(share, 3)
-                started = time.perf_counter() - share / 1e3
-                query = _query_vectors(vectors[one.text], vectors[one.residual] if one.residual else None)
-                with self._turns:
-                    return self._answer(one, query, top_k, wanted, started, masks, filters.get("reranker"))
+        def answer(one: _Asked, query: QueryVectors) -> Evidence:
+            started = time.perf_counter() - one.clock.timings_ms["encode"] / 1e3
+            with self._turns:
+                return self._answer(one, query, top_k, wanted, started, masks, filters.get("reranker"))
 
-            return list(pool.map(answer, asked))
+        asked = [self._read(question, wanted, filter_ms) for question in questions]
+        found: list[Evidence] = []
+        with ThreadPoolExecutor(max(1, available_cores() // 2), thread_name_prefix="ytrag-retrieve") as pool:
+            for block, queries in prepared_ahead(asked, _BLOCK, self._encode_block):
+                found += pool.map(answer, block, queries)
+        return found
+
+    def _encode_block(self, asked: Sequence[_Asked], n_threads: int) -> list[QueryVectors]:
+        start = time.perf_counter()
+        texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
+        vectors = dict(zip(texts, self._encoder.encode_queries(texts, n_threads=n_threads), strict=True))
+        share = round(milliseconds_since(start) / len(asked), 3)
+        for one in asked:
+            one.clock.timings_ms["encode"] = share
+        return [_query_vectors(vectors[one.text], vectors.get(one.residual)) for one in asked]
 
     def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ Span = tuple[int, int]
 _SCRIPTS = 0x2E80
 """From here on characters are written without spaces between words."""
 
+_REMEMBERED = 1 << 14
 _PART = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+|[^\W_\u3400-\u9fff\uf900-\ufaff]{2,}")
 
 SENTENCE_SPEC = {
@@ -109,9 +110,9 @@ def sentences_that_tell(
     """
     needles: dict[str, int] = {}
     groups: list[list[int]] = []
-    for triple in triples:
-        head, relation, tail = (name.lower() for name in triple)
-        of_triple = ([head], [tail], _PART.findall(head), _PART.findall(tail), _PART.findall(relation))
+    for head, relation, tail in triples:
+        (head_name, head_parts), (tail_name, tail_parts) = _parts(head), _parts(tail)
+        of_triple = (head_name, tail_name, head_parts, tail_parts, _parts(relation)[1])
         groups += [[needles.setdefault(word, len(needles)) for word in group] for group in of_triple]
     asked = [needles.setdefault(word, len(needles)) for word in words]
     pairs = np.array(stated, np.int32).reshape(-1, 2)
@@ -141,6 +142,13 @@ def sentences_that_tell(
         _spans(stating, indptr[pairs[:, 1]], starts, ends),
         _spans(bearing, indptr[:n_shown], starts, ends),
     )
+
+
+@lru_cache(_REMEMBERED)
+def _parts(name: str) -> tuple[tuple[str], tuple[str, ...]]:
+    """Return a name in lower case, alone, and the words that it is made of."""
+    lower = name.lower()
+    return (lower,), tuple(_PART.findall(lower))
 
 
 def _spans(
