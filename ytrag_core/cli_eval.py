@@ -82,7 +82,7 @@ def eval_retrieval(
 def questions_of(path: Path) -> tuple[list[Question], list[dict[str, str]]]:
     """Return the questions of a file, and what was set aside, which is told at once."""
     from ytrag_core.evaluation.datasets import naming, read_question_file
-    from ytrag_core.retrieval.retriever import check_question
+    from ytrag_core.retrieval.options import check_question
 
     asked, problems = read_question_file(path)
     for question in asked:

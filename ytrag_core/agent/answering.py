@@ -12,7 +12,7 @@ from ytrag_core.agent.budget import Budget
 from ytrag_core.agent.library import KnowledgeLibrary
 from ytrag_core.agent.listening import stream_events
 from ytrag_core.errors import ConfigError, QueryError
-from ytrag_core.retrieval.retriever import check_question
+from ytrag_core.retrieval.options import check_question
 from ytrag_core.schema.recorded import recorded_schema
 
 if TYPE_CHECKING:

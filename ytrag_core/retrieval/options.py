@@ -1,4 +1,4 @@
-"""What a caller may ask for beside the question: which types, which passages, who reads them again."""
+"""What a caller may ask: a question, and beside it which types, which passages, who reads them again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.conditions import Where
     from ytrag_core.retrieval.rerank import Reranker
 
-__all__ = ["Filters", "check_filters"]
+__all__ = ["Filters", "check_filters", "check_question"]
+
+_MAX_CHARACTERS = 20_000
 
 
 class Filters(TypedDict, total=False):
@@ -58,4 +60,22 @@ def check_filters(filters: Filters) -> None:
         raise QueryError(
             f"the reranker is of type {type(reranker).__name__}; give one with score(question, passages), "
             "for example CrossEncoder.load(folder)"
+        )
+
+
+def check_question(question: str) -> None:
+    """Refuse what is no question.
+
+    Raises
+    ------
+    QueryError
+        It is of another type, empty or far too long.
+    """
+    if not isinstance(question, str):
+        raise QueryError(f"the question is of type {type(question).__name__}; ask in a string")
+    if not question.strip():
+        raise QueryError("the question is empty; ask something")
+    if len(question) > _MAX_CHARACTERS:
+        raise QueryError(
+            f"the question has {len(question):,} characters, at most {_MAX_CHARACTERS:,} are read; shorten it"
         )

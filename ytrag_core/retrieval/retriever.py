@@ -22,7 +22,7 @@ from ytrag_core.retrieval.fusion import RankedChunks
 from ytrag_core.retrieval.masks import FilterMasks, Masks
 from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
 from ytrag_core.retrieval.model import Evidence
-from ytrag_core.retrieval.options import check_filters
+from ytrag_core.retrieval.options import check_filters, check_question
 from ytrag_core.retrieval.rerank import reranked
 from ytrag_core.retrieval.routes import ON_GRAPH, Clock, Run, milliseconds_since
 from ytrag_core.retrieval.spelling import respell
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ytrag_core.retrieval.rerank import Reranker
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["Retriever", "check_question"]
+__all__ = ["Retriever"]
 
 _TURNS_PER_CORE = 1
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
@@ -47,7 +47,6 @@ _TURNS_PER_CORE = 1
 _BLOCK = 30
 """Questions encoded together; while that is done for the next ones, these are answered."""
 
-_MAX_CHARACTERS = 20_000
 _HALF_WIDTH = {ord("\u3000"): " ", ord("＇"): "'"} | {
     code: code - 0xFEE0
     for first, last in ("０９", "ＡＺ", "ａｚ")
@@ -375,18 +374,6 @@ def _query_vectors(question: NDArray[np.float32], residual: NDArray[np.float32] 
 def _plain_letters(question: str) -> str:
     """Return a question with composed accents, and with plain letters and digits in place of wide ones."""
     return unicodedata.normalize("NFC", question).translate(_HALF_WIDTH)
-
-
-def check_question(question: str) -> None:
-    """Raise a `QueryError` for what is no question: of another type, empty or far too long."""
-    if not isinstance(question, str):
-        raise QueryError(f"the question is of type {type(question).__name__}; ask in a string")
-    if not question.strip():
-        raise QueryError("the question is empty; ask something")
-    if len(question) > _MAX_CHARACTERS:
-        raise QueryError(
-            f"the question has {len(question):,} characters, at most {_MAX_CHARACTERS:,} are read; shorten it"
-        )
 
 
 def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
