@@ -92,7 +92,6 @@ def test_evidence_reads_as_path_then_passages_then_note() -> None:
         "steps": [{"query": QUESTION, "thought": "", "chunk_ids": list(answer.citations)}],
         "usage": {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0},
         "timings_ms": {"encode": 1.0, "total": 5.0},
-        "evidence_only": True,
     }
 
 

@@ -126,7 +126,7 @@ def show_answer(console: Console, answer: Answer, *, is_written: bool = False) -
     evidence = answer.evidence
     by_model = bool(answer.steps and answer.usage.llm_calls) or bool(answer.usage_by_stage)
     if evidence is not None and answer.evidence_only:
-        _readable_evidence(console, evidence, "no_answer" if answer.budget_reached else "no_model")
+        _readable_evidence(console, evidence, "no_answer")
         _remarks(console, answer)
     elif evidence is None or answer.refused or by_model:
         if not is_written:

@@ -58,5 +58,5 @@ def answer_from_evidence(evidence: Evidence, *, why: Why = "no_model") -> Answer
         usage=Usage(),
         timings_ms=dict(evidence.timings_ms),
         evidence=evidence,
-        evidence_only=found,
+        evidence_only=found and why == "no_answer",
     )

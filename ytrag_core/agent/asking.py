@@ -205,12 +205,13 @@ def _of_run(run: Run, state: State, caller: Caller, language: Language) -> Answe
 
 def _best_evidence(run: Run, state: State, caller: Caller) -> Answer:
     """Return the evidence itself, where the model gave no answer within the budget."""
-    answer = answer_from_evidence(run.evidence(), why="no_answer")
+    evidence = run.evidence()
+    answer = answer_from_evidence(evidence, why="no_answer")
     return replace(
         answer,
         steps=tuple(run.steps) or answer.steps,
         usage=caller.meter.usage,
-        timings_ms=_timings(run.evidence(), caller),
+        timings_ms=_timings(evidence, caller),
         sub_answers=_sub_answers(state),
         budget_reached=state.stop,
         stopped=state.stop,

@@ -130,7 +130,7 @@ class Answer:
     read_as
         The question as it was looked up, where a conversation went before; else empty.
     evidence_only
-        The text is the evidence itself: no model was asked, or none gave an answer within the budget.
+        The text is the evidence itself, since the model gave no answer within the budget.
     """
 
     answer: str
