@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bases import live_folder, table_bytes, table_rows, write_lines, write_openie
+from tests.bases import table_bytes, table_rows, write_lines, write_openie
 from tests.tiny_bases import CountingEncoder, tiny_encoder
 from ytrag_core.config import BuildSettings
 from ytrag_core.errors import ConfigError
@@ -145,16 +143,3 @@ def test_a_document_without_its_outline_is_left_and_told(
 def test_sizes_out_of_range_are_refused(tmp_path: Path, given: dict[str, int], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         settings_for(tmp_path / "kb", **given)
-
-
-def test_a_base_of_before_there_was_a_choice_keeps_its_names_apart(
-    sample_kb: KnowledgeBase, tmp_path: Path
-) -> None:
-    root = tmp_path / "kb"
-    shutil.copytree(sample_kb.path, root)
-    file = live_folder(root) / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    assert manifest["settings"].pop("resolve") == "similar"
-    file.write_text(json.dumps(manifest), encoding="utf-8")
-    assert settings_for(root).resolve == "exact"
-    assert settings_for(root, resolve="similar").resolve == "similar"

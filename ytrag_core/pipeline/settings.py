@@ -22,7 +22,7 @@ _LASTING = ("max_tokens", "chunk_overlap", "resolve")
 
 
 _BEFORE = {"resolve": "exact"}
-"""What was done before there were these settings: no later build may join the names of such a base unasked."""
+"""What was done before there was this setting: no later build joins the names of such a base unasked."""
 
 _LASTING_EXTRACTION = ("style", "unknown_types", "fallback")
 """Likewise, of extraction by a language model: another style or bound would send every passage again."""
