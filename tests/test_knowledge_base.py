@@ -21,6 +21,7 @@ from ytrag_core.errors import (
     SnapshotError,
 )
 from ytrag_core.knowledge_base import KnowledgeBase
+from ytrag_core.pipeline.settings import settings_for
 from ytrag_core.retrieval.model import Evidence, SentenceSpan, TripleHit
 
 if TYPE_CHECKING:
@@ -281,3 +282,16 @@ def test_a_later_build_does_not_disturb_a_reader(tmp_path: Path, encoder: Encode
     stated = (SentenceSpan("p0", 0, 27),)
     assert TripleHit("Ada Stell", "born in", "Ullerfen", newer[0].score, ("p0",), "", "", stated) == newer[0]
     assert "Quellmouth" in {hit.tail for hit in first.triples}
+
+
+def test_a_base_of_before_there_was_a_choice_keeps_its_names_apart(
+    sample_kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    root = tmp_path / "kb"
+    shutil.copytree(sample_kb.path, root)
+    file = live_folder(root) / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    assert manifest["settings"].pop("resolve") == "similar"
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    assert settings_for(root).resolve == "exact"
+    assert settings_for(root, resolve="similar").resolve == "similar"

@@ -21,6 +21,9 @@ _LASTING = ("max_tokens", "chunk_overlap", "resolve")
 """What a knowledge base is built with until someone says otherwise."""
 
 
+_BEFORE = {"resolve": "exact"}
+"""What was done before there was this setting: no later build joins the names of such a base unasked."""
+
 _LASTING_EXTRACTION = ("style", "unknown_types", "fallback")
 """Likewise, of extraction by a language model: another style or bound would send every passage again."""
 
@@ -71,7 +74,7 @@ def settings_of(snapshot: Snapshot) -> BuildSettings:
         if name in BuildSettings.model_fields
     }
     try:
-        return BuildSettings.model_validate(known)
+        return BuildSettings.model_validate(_BEFORE | known)
     except ValidationError as error:
         raise SnapshotError(
             f"{snapshot.path}: its settings are not of this version ({error.errors()[0]['msg']}): "
