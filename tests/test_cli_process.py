@@ -190,7 +190,7 @@ def test_a_reader_that_leaves_is_no_error(kb: str) -> None:
     assert stderr == ""
 
 
-def _hear_ctrl_c() -> None:
+def hear_ctrl_c() -> None:
     """Undo what a shell does to background jobs, whose children would not hear Ctrl-C either."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -202,7 +202,7 @@ def test_ctrl_c_is_one_line_and_130(tmp_path: Path, encoder: Encoder) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
-        preexec_fn=_hear_ctrl_c,
+        preexec_fn=hear_ctrl_c,
     ) as child:
         assert child.stderr is not None
         first = child.stderr.readline()

@@ -17,7 +17,7 @@ import pytest
 
 from tests.bases import table_rows, write_lines
 from tests.reading_endpoint import Asked, ReadingServer, reading_server, reads
-from tests.test_cli_process import COMMAND, environment, here
+from tests.test_cli_process import COMMAND, environment, hear_ctrl_c, here
 from tests.tiny_bases import tiny_encoder
 from ytrag_core.config import ExtractionSettings, LLMSettings
 from ytrag_core.knowledge_base import KnowledgeBase
@@ -123,6 +123,7 @@ def test_ctrl_c_ends_at_once_and_the_next_run_goes_on(tmp_path: Path, docs: Path
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(**server.environment()),
+            preexec_fn=hear_ctrl_c,
         )
         wait_for(server, 2 * N_CALLS + 1)
         running.send_signal(signal.SIGINT)

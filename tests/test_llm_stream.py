@@ -15,6 +15,7 @@ from ytrag_core.llm import openai_model
 from ytrag_core.llm.chat import Completion, Message
 from ytrag_core.llm.limits import RateLimits
 from ytrag_core.llm.openai_model import OpenAIModel
+from ytrag_core.llm.replies import Gathered
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -81,6 +82,14 @@ def test_dialects_of_streams(reply: Reply, wanted: Completion) -> None:
         pieces, whole = read(model_at(served.base_url).stream(MESSAGES, max_tokens=64))
     assert whole == wanted
     assert "".join(pieces) == whole.text
+
+
+def test_a_body_of_single_bytes_is_read_as_what_it_is() -> None:
+    body = b"".join(streamed("fog", " clock").pieces)
+    gathered = Gathered()
+    assert "".join(gathered.read(body[at : at + 1] for at in range(len(body)))) == "fog clock"
+    whole = chat("fog clock").body.encode()
+    assert "".join(Gathered().read(whole[at : at + 1] for at in range(len(whole)))) == "fog clock"
 
 
 def test_characters_and_events_cut_anywhere_come_whole() -> None:

@@ -323,9 +323,11 @@ def test_a_name_that_is_called_like_a_relation_is_asked_for(tmp_path: Path, enco
         def __getattr__(self, name: str) -> Any:
             return getattr(encoder, name)
 
-        def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        def encode_queries(
+            self, texts: Sequence[str], *, n_threads: int | None = None
+        ) -> NDArray[np.float32]:
             seen.extend(texts)
-            return encoder.encode_queries(texts)
+            return encoder.encode_queries(texts, n_threads=n_threads)
 
     retriever = Retriever(kb.view, cast("Encoder", Listening()))
     best = retriever.retrieve_many(["What is the hypernym of glass eel?"])[0].paths[0].triples[0]

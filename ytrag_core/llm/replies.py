@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokenReplyError", "Gathered"]
 
+_FIELDS = (b"data:", b":", b"event:", b"id:", b"retry:")
+"""What a line of an event starts with."""
+
 _END = "[DONE]"
 _STATUS = re.compile(r'"error"\s*:\s*\{[^{}]*"(?:code|status)"\s*:\s*"?([45]\d\d)\b')
 
@@ -100,6 +103,13 @@ class _Reply(BaseModel):
         return usage if isinstance(usage, dict) else {}
 
 
+def _are_events(start: bytes) -> bool | None:
+    """Return whether a body that starts so is made of events; None while that cannot be told."""
+    if start.startswith(_FIELDS):
+        return True
+    return None if any(field.startswith(start) for field in _FIELDS) else False
+
+
 class Gathered:
     """A reply as far as it has come.
 
@@ -130,8 +140,8 @@ class Gathered:
         as_events: bool | None = None
         for piece in pieces:
             rest += piece
-            if as_events is None and (start := rest.lstrip()[:6]):
-                as_events = start.startswith((b"data:", b":", b"event:", b"id:", b"retry:"))
+            if as_events is None:
+                as_events = _are_events(rest.lstrip())
             if as_events:
                 *lines, rest = rest.replace(b"\r\n", b"\n").split(b"\n")
                 for line in lines:
