@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ytrag_core.cli_options import JsonOption, Mode, QuestionArgument, TopKOption
+from ytrag_core.cli_options import JsonOption, KbOption, Mode, QuestionArgument, TopKOption
 from ytrag_core.console import emit_json, note, stderr_console, stdout_console
 from ytrag_core.environment import language_models, open_base
 from ytrag_core.errors import ConfigError, YtragError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "chat", "trace_app"]
 
-KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 ModeOption = Annotated[
     Mode,
     typer.Option(

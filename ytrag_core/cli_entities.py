@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads it
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from ytrag_core.cli_options import JsonOption  # noqa: TC001 - typer reads it
+from ytrag_core.cli_options import JsonOption, KbOption  # noqa: TC001 - typer reads it
 from ytrag_core.console import emit_json, note, printable, progress_bars, stdout_console
 from ytrag_core.environment import load_encoder
 from ytrag_core.errors import ConfigError
@@ -27,8 +27,6 @@ entities_app = typer.Typer(
 )
 
 _N_TRIPLES = 3
-
-KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 
 
 @entities_app.command("merges", epilog='Example: ytrag entities merges --kb kb --name "IBM"')

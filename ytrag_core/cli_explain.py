@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer reads it
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +17,7 @@ from ytrag_core.cli_filters import (
     WhereOption,
     chosen_filters,
 )
-from ytrag_core.cli_options import JsonOption, QuestionArgument, comma_names
+from ytrag_core.cli_options import JsonOption, KbOption, QuestionArgument, comma_names
 from ytrag_core.console import emit_json, printable, stdout_console
 from ytrag_core.environment import open_base
 
@@ -38,7 +37,7 @@ _N_SEEDS = 8
 
 def explain(
     question: QuestionArgument,
-    kb: Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")],
+    kb: KbOption,
     chunk: Annotated[
         str | None,
         typer.Option("--chunk", metavar="ID", help="Only this passage.", show_default="the best ones"),

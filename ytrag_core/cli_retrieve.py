@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import Annotated
-
-import typer
-
 from ytrag_core.cli_filters import (
     AttributeOption,
     EntityTypeOption,
@@ -17,7 +12,7 @@ from ytrag_core.cli_filters import (
     WhereOption,
     chosen_filters,
 )
-from ytrag_core.cli_options import JsonOption, QuestionArgument, TopKOption, comma_names
+from ytrag_core.cli_options import JsonOption, KbOption, QuestionArgument, TopKOption, comma_names
 from ytrag_core.console import emit_json, stdout_console
 from ytrag_core.environment import open_base
 
@@ -29,7 +24,7 @@ EXAMPLE = '"Who taught the inventor of the fog clock?"'
 
 def retrieve(
     question: QuestionArgument,
-    kb: Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")],
+    kb: KbOption,
     top_k: TopKOption = 20,
     routes: RoutesOption = None,
     entity_type: EntityTypeOption = None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import getpass
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads it
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ytrag_core.cli_options import JsonOption  # noqa: TC001 - typer reads it
+from ytrag_core.cli_options import JsonOption, KbOption  # noqa: TC001 - typer reads it
 from ytrag_core.console import emit_json, note, progress_bars, stdout_console
 from ytrag_core.errors import ConfigError
 from ytrag_core.schema_rendering import (
@@ -45,7 +45,6 @@ class Kind(StrEnum):
     ATTRIBUTE = "attribute"
 
 
-KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 NamesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="NAME...", help="Proposed types.", show_default=False)
 ]
