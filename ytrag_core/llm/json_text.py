@@ -179,25 +179,30 @@ def _depth(text: str) -> int:
 def _closing(text: str, start: int) -> int:
     """Return the end of the bracket that opens at `start`; that of the text where it never closes."""
     depth = 0
-    quoted = False
-    at = start
-    while at < len(text):
-        character = text[at]
-        if quoted:
-            if character == "\\":
-                at += 1
-            elif character == '"':
-                quoted = False
-        elif character == '"':
-            quoted = True
-        elif character in "[{":
+    for at, character in _marks(text, start):
+        if character in "[{":
             depth += 1
         elif character in "]}":
             depth -= 1
             if depth == 0:
                 return at + 1
-        at += 1
     return len(text)
+
+
+def _marks(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the characters of a JSON text that stand outside of strings, and the quotes around these."""
+    quoted = False
+    at = start
+    while at < len(text):
+        character = text[at]
+        if quoted and character == "\\":
+            at += 1
+        elif character == '"':
+            quoted = not quoted
+            yield at, character
+        elif not quoted:
+            yield at, character
+        at += 1
 
 
 def _without_half_item(text: str) -> str:
@@ -211,16 +216,9 @@ def _without_half_item(text: str) -> str:
     opened: list[tuple[str, int]] = []
     last_item: list[int] = []
     quoted = False
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if quoted:
-            if character == "\\":
-                at += 1
-            elif character == '"':
-                quoted = False
-        elif character == '"':
-            quoted = True
+    for at, character in _marks(text):
+        if character == '"':
+            quoted = not quoted
         elif character in "[{":
             opened.append((character, at))
             last_item.append(at + 1)
@@ -229,7 +227,6 @@ def _without_half_item(text: str) -> str:
             last_item.pop()
         elif character == "," and opened and opened[-1][0] == "[":
             last_item[-1] = at
-        at += 1
     holders = [depth for depth, (bracket, _) in enumerate(opened[:-1]) if bracket == "["]
     if opened and opened[-1][0] == "[" and quoted:
         holders.append(len(opened) - 1)

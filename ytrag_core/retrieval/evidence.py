@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.retrieval.lexical import lexical_tokens
+from ytrag_core.retrieval.lexical import question_tokens
 from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, SentenceSpan, TripleHit
 from ytrag_core.retrieval.sentences import Span, sentences_that_tell
 
@@ -122,7 +122,7 @@ class _Cards:
         A triple is looked for in the first few passages that state it.
         """
         view = self._view
-        terms = dict.fromkeys(lexical_tokens(question)) if rows else {}
+        terms = dict.fromkeys(question_tokens(question)) if rows else {}
         places = {row: place for place, row in enumerate(rows)}
         stated, owners = [], []
         for position, (triple, stating) in enumerate(self._rows.items()):

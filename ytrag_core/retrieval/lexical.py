@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import bm25s
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LexicalIndex", "lexical_tokens"]
+__all__ = ["LexicalIndex", "lexical_tokens", "question_tokens"]
+
+_QUESTIONS = 64
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]{{2,}}", re.UNICODE)
@@ -44,6 +46,12 @@ def lexical_tokens(text: str) -> list[str]:
 
 def _is_long_chinese(word: str) -> bool:
     return len(word) > 1 and _HAS_CJK.match(word) is not None
+
+
+@lru_cache(_QUESTIONS)
+def question_tokens(question: str) -> tuple[str, ...]:
+    """Return the index terms of a question, which several routes ask for one after the other."""
+    return tuple(lexical_tokens(question))
 
 
 class LexicalIndex:
@@ -79,7 +87,7 @@ class LexicalIndex:
 
     def scores(self, question: str) -> NDArray[np.float32]:
         """Return (n_documents,) float32 BM25 scores, zero where no term is shared."""
-        return self._scores_of(lexical_tokens(question))
+        return self._scores_of(question_tokens(question))
 
     def coverage(self, question: str) -> NDArray[np.float32]:
         """Return (n_documents,) float32 in [0, 1): how much of what the question says each text holds.
@@ -88,7 +96,7 @@ class LexicalIndex:
         holds among them: what a text would score that held every one of them without end. One that answers
         alone holds half of it and more; where several texts have to be put together, each holds little.
         """
-        terms = lexical_tokens(question)
+        terms = question_tokens(question)
         attainable = sum(map(self.rarity, terms))
         scores = self._scores_of(terms)
         return scores / np.float32(attainable) if attainable > 0.0 else scores
@@ -99,7 +107,7 @@ class LexicalIndex:
         Chinese words of two characters or more count wherever they stand: where one ends is guessed from what
         follows ("隶属 于是" for "隶属于 是"), and of few words that are known few are found by chance.
         """
-        words = [word for word in lexical_tokens(text) if self.knows(word) and not _is_long_chinese(word)]
+        words = [word for word in question_tokens(text) if self.knows(word) and not _is_long_chinese(word)]
         for run in _CHINESE.findall(unicodedata.normalize("NFKC", text)):
             for start in range(len(run) - 1):
                 parts = (run[start:end] for end in range(start + 2, min(start + _LONGEST_WORD, len(run)) + 1))
@@ -108,7 +116,7 @@ class LexicalIndex:
 
     def unknown_words(self, text: str) -> list[str]:
         """Return the words of a text that no indexed text holds; Chinese ones are left out."""
-        return [word for word in lexical_tokens(text) if not self.knows(word) and not _HAS_CJK.match(word)]
+        return [word for word in question_tokens(text) if not self.knows(word) and not _HAS_CJK.match(word)]
 
     def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""

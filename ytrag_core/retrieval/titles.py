@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ytrag_core.kernels.gather import gather_rows
-from ytrag_core.retrieval.lexical import lexical_tokens
+from ytrag_core.retrieval.lexical import lexical_tokens, question_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class TitleIndex:
         ndarray
             (n,) float32 in [0, 1]; 0 where there is no title.
         """
-        asked = self._lexical.numbers(lexical_tokens(question))
+        asked = self._lexical.numbers(question_tokens(question))
         positions, owner = gather_rows(self._indptr, rows, 0)
         terms = self._terms[positions]
         rarity = self._lexical.rarities[terms]
