@@ -39,10 +39,15 @@ SHIPS = [
 
 
 class Scripted:
-    """A model whose replies are written down; what it was sent is kept."""
+    """A model whose replies are written down; what it was sent is kept.
 
-    def __init__(self, *replies: object) -> None:
-        self.replies = [reply if isinstance(reply, str) else json.dumps(reply) for reply in replies]
+    Calls come side by side, in no order: a reply that belongs to one text is written down under words of it,
+    all others are given one after the other, the last one for ever.
+    """
+
+    def __init__(self, *replies: object, to: Mapping[str, object] | None = None) -> None:
+        self.replies = [_written(reply) for reply in replies]
+        self.to = {words: _written(reply) for words, reply in (to or {}).items()}
         self.sent: list[str] = []
         self._mutex = threading.Lock()
 
@@ -50,10 +55,16 @@ class Scripted:
         self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
     ) -> Completion:
         assert schema is not None
+        text = "\n".join(message.content for message in messages)
         with self._mutex:
-            self.sent.append("\n".join(message.content for message in messages))
+            self.sent.append(text)
             row = min(len(self.sent), len(self.replies)) - 1
-        return Completion(self.replies[row], 100, 10)
+        meant = [reply for words, reply in self.to.items() if words in text]
+        return Completion(meant[0] if meant else self.replies[row], 100, 10)
+
+
+def _written(reply: object) -> str:
+    return reply if isinstance(reply, str) else json.dumps(reply)
 
 
 @pytest.fixture
@@ -154,7 +165,7 @@ def test_a_draft_by_a_model_merges_its_replies(tmp_path: Path, encoder: Encoder)
         "relation_types": [designed | {"tail": ["architect", "unheard of"]}],
         "attribute_types": [{"name": "year lit", "description": "When.", "of": ["lighthouse"]}],
     }
-    model = Scripted(one, two, merged)
+    model = Scripted(merged, to={"[6]": one, "[1]": two})
     report = induce_schema([file], encoder, models=StageModels(model))
     assert len(model.sent) == 3
     assert "designed by" in model.sent[2]
