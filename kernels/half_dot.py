@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import float32, uint16
+from numba import float32, float64, uint16
 
 from .decorator import kernel, ro
 from .instructions import widen
@@ -78,3 +78,87 @@ def half_to_float(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
         for column in range(d):
             rows[row, column] = widen(bits[row, column])
     return rows
+
+
+@kernel((ro(uint16, 2), ro(float32)), fastmath=frozenset({"nsz", "contract", "reassoc"}))
+def half_dot_spread(bits: NDArray[np.uint16], query: NDArray[np.float32]) -> tuple[float, float]:
+    """Return the mean and the standard deviation of the dot products of all rows with one query.
+
+    Parameters
+    ----------
+    bits : (n, d) uint16
+        Float16 rows, by their bits.
+    query : (d,) float32
+
+    Returns
+    -------
+    mean, deviation : float
+        Of all n products, not of a sample; zeros where there are no rows.
+
+    Raises
+    ------
+    ValueError
+        If the widths differ.
+
+    Notes
+    -----
+    As `half_dot`, without the array of scores.
+    """
+    n, d = bits.shape
+    if query.shape[0] != d:
+        raise ValueError("query and rows differ in width")
+    if n == 0:
+        return 0.0, 0.0
+    mean = 0.0
+    squares = 0.0
+    for row in range(n):
+        total = np.float32(0)
+        for column in range(d):
+            total += widen(bits[row, column]) * query[column]
+        off = np.float64(total) - mean
+        mean += off / (row + 1)
+        squares += off * (np.float64(total) - mean)
+    return mean, np.sqrt(max(squares, 0.0) / n)
+
+
+@kernel((ro(uint16, 2), float64), fastmath=frozenset({"nsz", "contract", "reassoc"}))
+def half_pairs(bits: NDArray[np.uint16], least: float) -> NDArray[np.int32]:
+    """Return the pairs of rows whose dot product reaches a bound.
+
+    Parameters
+    ----------
+    bits : (n, d) uint16
+        Float16 rows, by their bits.
+    least : float
+        The bound.
+
+    Returns
+    -------
+    (m, 2) int32
+        The lower row first, in order.
+
+    Notes
+    -----
+    n * (n - 1) / 2 products of rows that are widened once; meant for a few hundred rows that stay in cache.
+    """
+    n, d = bits.shape
+    rows = np.empty((n, d), np.float32)
+    for row in range(n):
+        for column in range(d):
+            rows[row, column] = widen(bits[row, column])
+    pairs = np.empty((n, 2), np.int32)
+    n_pairs = 0
+    for first in range(n):
+        for second in range(first + 1, n):
+            total = np.float32(0)
+            for column in range(d):
+                total += rows[first, column] * rows[second, column]
+            if total >= least:
+                if n_pairs == pairs.shape[0]:
+                    longer = np.empty((2 * n_pairs, 2), np.int32)
+                    longer[:n_pairs] = pairs
+                    pairs = longer
+                pairs[n_pairs, 0] = first
+                pairs[n_pairs, 1] = second
+                n_pairs += 1
+    return pairs[:n_pairs].copy()

@@ -84,7 +84,7 @@ def test_copies_are_shown_where_there_is_nothing_else(kb: KnowledgeBase) -> None
 
 
 def rows_of(kb: KnowledgeBase, *ids: str) -> NDArray[np.int32]:
-    return np.array([kb.view.chunk_row(id_) for id_ in ids], np.int32)
+    return np.array([kb.view.chunks.row(id_) for id_ in ids], np.int32)
 
 
 def test_a_ranking_without_copies_is_left_as_it_is(kb: KnowledgeBase) -> None:

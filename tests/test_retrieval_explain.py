@@ -75,7 +75,7 @@ def test_one_passage_and_one_that_no_route_finds(sample_kb: KnowledgeBase) -> No
     (one,) = sample_kb.explain(ENGLISH, best.id).chunks
     assert (one.id, one.rank) == (best.id, 1)
     found = {chunk.id for chunk in sample_kb.retrieve(ENGLISH, top_k=57, routes=["entity"]).chunks}
-    lost = next(name for name in sample_kb.view.chunk_ids if name not in found)
+    lost = next(name for name in sample_kb.view.chunks.ids if name not in found)
     (absent,) = sample_kb.explain(ENGLISH, lost, routes=["entity"]).chunks
     assert (absent.rank, absent.score, dict(absent.routes), absent.names) == (None, 0.0, {}, ())
     with pytest.raises(QueryError, match=r"no passage 'sample-en-9x'.*there are sample-en-"):

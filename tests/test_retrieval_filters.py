@@ -17,7 +17,6 @@ from ytrag_core.errors import QueryError
 from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.retrieval.layout import METADATA, SENTENCES
 from ytrag_core.retrieval.pagerank import walk_from
-from ytrag_core.retrieval.triples import QueryVectors
 from ytrag_core.retrieval.type_filter import TypeFilter
 from ytrag_core.retrieval.view import SnapshotView
 from ytrag_core.storage.arrays import map_arrays
@@ -250,10 +249,8 @@ def run_of(kb: KnowledgeBase, types: TypeFilter | None, where: str | None, route
     retriever = retriever_of(kb)
     masks, _ = retriever._masks({"types": types, "where": where})
     asked = retriever._read(QUESTION, frozenset(routes))
-    query = retriever._encode(asked)
-    assert isinstance(query, QueryVectors)
-    run = retriever._routes(asked, query, frozenset(routes), masks)
-    run.rank(N)
+    run = retriever._routes(asked, N, frozenset(routes), masks)
+    run.rank(retriever._encode(asked, run))
     return run
 
 

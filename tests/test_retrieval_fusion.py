@@ -164,11 +164,11 @@ def test_likelihood_is_a_softmax() -> None:
 
 
 def test_best_chunks_are_positive_and_sorted() -> None:
-    best = best_chunks(ints(8, 2, 5, 1, 9), floats(0.5, 0.5, 0.0, -1.0, 0.7), 10)
+    best = best_chunks(floats(-1.0, 0.5, 0.0, 0.5, 0.7), 10, ints(1, 2, 5, 8, 9))
     assert best.rows.tolist() == [9, 2, 8]
     assert best.scores.tolist() == pytest.approx([0.7, 0.5, 0.5])
-    assert best_chunks(ints(8, 2), floats(0.5, 0.6), 1).rows.tolist() == [2]
-    assert best_chunks(ints(), floats(), 3).rows.tolist() == []
+    assert best_chunks(floats(0.6, 0.5, 0.0), 1).rows.tolist() == [0]
+    assert best_chunks(floats(), 3, ints()).rows.tolist() == []
 
 
 def test_the_shipped_weights_are_few_and_speak_for_a_passage() -> None:

@@ -88,7 +88,7 @@ QUESTION = "Who invented the fog clock?"
 def test_the_end_of_a_long_passage_is_found(kb: KnowledgeBase) -> None:
     arrays = map_arrays(live_folder(kb.path) / "vectors" / "chunks.arrow")
     owners = arrays["window_chunk"]
-    ids = [kb.view.chunk_id(row) for row in range(3)]
+    ids = [kb.view.chunks.id(row) for row in range(3)]
     counts = np.bincount(owners, minlength=3)
     assert counts[ids.index("long")] > 3
     assert counts.sum() == len(arrays["vectors"]) == len(arrays["hashes"])

@@ -162,7 +162,7 @@ def test_sentences_that_bear_on_a_question() -> None:
 )
 def test_evidence_says_where_it_is_stated(sample_kb: KnowledgeBase, question: str) -> None:
     evidence = sample_kb.retrieve(question, top_k=20)
-    texts = {name: sample_kb.view.chunk(row)[2] for row, name in enumerate(sample_kb.view.chunk_ids)}
+    texts = {name: sample_kb.view.chunks.text(row) for row, name in enumerate(sample_kb.view.chunks.ids)}
     document = evidence.to_json()
     for chunk in document["chunks"]:
         assert 1 <= len(chunk["sentences"]) <= 2

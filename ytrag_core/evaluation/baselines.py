@@ -34,7 +34,7 @@ _MAX_STEPS = 100
 
 def _ids(view: SnapshotView, scores: NDArray[np.float32], k: int) -> list[str]:
     best = top_k(np.ascontiguousarray(scores, np.float32), min(k, scores.shape[0]))
-    return [view.chunk_ids[row] for row in best.tolist()]
+    return [view.chunks.ids[row] for row in best.tolist()]
 
 
 def _dense(view: SnapshotView, encoder: Encoder) -> Ranker:

@@ -100,7 +100,7 @@ def collect_samples(
             features = kb.passage_features(question.question) if question.supporting_ids else None
         if features is None:
             continue
-        ids = [kb.view.chunk_ids[row] for row in features.rows.tolist()]
+        ids = [kb.view.chunks.ids[row] for row in features.rows.tolist()]
         passages = tuple(passages_of([chunk], question.supporting_ids, documents)[0] for chunk in ids)
         if set(passages) & set(question.supporting_ids):
             samples.append(

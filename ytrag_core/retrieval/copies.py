@@ -63,13 +63,11 @@ def copies_behind(view: SnapshotView, ranked: RankedChunks, k: int) -> RankedChu
         How many to return.
     """
     n = ranked.rows.shape[0]
-    alike = view.chunk_index.alike(ranked.rows[:_MOST_COMPARED])
-    near = np.argwhere(np.triu(alike >= _LEAST_COSINE, 1))
     original: dict[int, int] = {}
-    for first, second in near.tolist():
+    for first, second in view.chunk_index.alike(ranked.rows[:_MOST_COMPARED], _LEAST_COSINE):
         if first in original or second in original:
             continue
-        if is_copy(*(view.chunk(int(ranked.rows[place]))[2] for place in (first, second))):
+        if is_copy(*(view.chunks.text(int(ranked.rows[place])) for place in (first, second))):
             original[second] = first
     if not original:
         return ranked.first(k)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.retrieval.lexical import question_tokens
 from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit, SentenceSpan, TripleHit
 from ytrag_core.retrieval.sentences import Span, sentences_that_tell
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ytrag_core.graph.tables import Provenance
     from ytrag_core.retrieval.fusion import RankedChunks
     from ytrag_core.retrieval.paths import Path
     from ytrag_core.retrieval.triples import ScoredTriples
@@ -46,25 +48,22 @@ def assemble_evidence(
     cards = _Cards(view, sorted(shown), allowed)
     bearing = cards.find_sentences(rows, question)
     chunks = []
-    for row, score, routes, sentences in zip(
-        rows, ranked.scores.tolist(), ranked.routes, bearing, strict=True
+    for row, chunk, score, routes, sentences in zip(
+        rows, view.chunks.fields(rows), ranked.scores.tolist(), ranked.routes, bearing, strict=True
     ):
-        chunk_id, title, text = view.chunk(row)
-        page, heading = view.place(row)
-        document, start = view.origin(row)
         chunks.append(
             ChunkHit(
-                id=chunk_id,
-                title=title,
-                text=text,
+                id=chunk.id,
+                title=chunk.title,
+                text=chunk.text,
                 score=round(score, _DIGITS),
                 routes=routes,
-                page=page,
-                heading=heading,
-                document=document,
-                start=start,
+                page=chunk.page,
+                heading=chunk.heading,
+                document=chunk.document,
+                start=chunk.start,
                 sentences=tuple(sentences),
-                duplicates=tuple(map(view.chunk_id, ranked.copies.get(row, ()))),
+                duplicates=tuple(map(view.chunks.id, ranked.copies.get(row, ()))),
             )
         )
     return Evidence(
@@ -97,24 +96,19 @@ class _Cards:
     """
 
     def __init__(self, view: SnapshotView, triples: Sequence[int], allowed: NDArray[np.bool_] | None) -> None:
-        ids = np.array(triples, np.int32)
-        heads, tails = view.heads(ids).tolist(), view.out.indices[ids].tolist()
+        edges = np.array(triples, np.int32)
+        heads, tails = view.heads(edges).tolist(), view.out.indices[edges].tolist()
         self._view = view
         self._ends = dict(zip(triples, zip(heads, tails, strict=True), strict=True))
-        self._relation = dict(zip(triples, view.out.relation[ids].tolist(), strict=True))
+        self._relation = dict(zip(triples, view.out.relation[edges].tolist(), strict=True))
         nodes = sorted({*heads, *tails})
         self._name = {node: view.name(node) for node in nodes}
         self._homonyms = view.homonyms(np.array(nodes, np.int32))
-        self._rows = {triple: self._stated_in(triple, allowed) for triple in triples}
-        self._chunk_ids = {triple: tuple(map(view.chunk_id, rows)) for triple, rows in self._rows.items()}
+        self._rows = dict(zip(triples, _stated_in(view.triple_chunks, edges, allowed), strict=True))
+        stating = sorted({row for rows in self._rows.values() for row in rows})
+        ids = dict(zip(stating, view.chunks.ids_of(stating), strict=True))
+        self._chunk_ids = {triple: tuple([ids[row] for row in rows]) for triple, rows in self._rows.items()}
         self._sentences: dict[int, list[SentenceSpan]] = {triple: [] for triple in triples}
-
-    def _stated_in(self, triple: int, allowed: NDArray[np.bool_] | None) -> list[int]:
-        provenance = self._view.triple_chunks
-        start, end = provenance.indptr[triple : triple + 2].tolist()
-        rows = provenance.chunks[start:end]
-        stated: list[int] = (rows if allowed is None else rows[allowed[rows]]).tolist()
-        return stated
 
     def find_sentences(self, rows: Sequence[int], question: str) -> list[list[Span]]:
         """Find the sentences that state the triples; return those of some passages that bear on a question.
@@ -133,7 +127,7 @@ class _Cards:
             return []
         relations = view.relation_names
         spans, bearing = sentences_that_tell(
-            view.passages(list(places)),
+            view.chunks.passages(list(places)),
             len(rows),
             [
                 (self._name[head], relations[self._relation[triple]], self._name[tail])
@@ -193,3 +187,18 @@ class _Cards:
                     parts.append(f"{here} {view.relation_names[relation]} {there}".strip())
                     return ", ".join(part for part in parts if part)
         return parts[0]
+
+
+def _stated_in(
+    provenance: Provenance, triples: NDArray[np.int32], allowed: NDArray[np.bool_] | None
+) -> list[list[int]]:
+    """Return the rows of the passages that state each triple, of those that are allowed."""
+    positions, owner = gather_rows(provenance.indptr, triples, 0)
+    rows = provenance.chunks[positions]
+    if allowed is not None:
+        kept = allowed[rows]
+        rows, owner = rows[kept], owner[kept]
+    stated: list[list[int]] = [[] for _ in range(triples.shape[0])]
+    for row, position in zip(rows.tolist(), owner.tolist(), strict=True):
+        stated[position].append(row)
+    return stated

@@ -227,14 +227,14 @@ def _called(view: SnapshotView, node: int) -> str:
 
 def _seed(view: SnapshotView, vertex: int, mass: float) -> Seed:
     if vertex >= view.n_nodes:
-        return Seed("chunk", view.chunk_id(vertex - view.n_nodes), round(mass, _DIGITS))
+        return Seed("chunk", view.chunks.id(vertex - view.n_nodes), round(mass, _DIGITS))
     return Seed("node", view.name(vertex), round(mass, _DIGITS))
 
 
 def _explained(
     view: SnapshotView, run: Run, ranked: RankedChunks, evidence: Evidence, row: int, place: int | None
 ) -> ChunkExplanation:
-    chunk_id, title, _ = view.chunk(row)
+    chunk_id, title = view.chunks.id(row), view.chunks.title(row)
     mentioned = view.node_chunks
 
     def holds(node: int) -> bool:

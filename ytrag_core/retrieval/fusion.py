@@ -97,19 +97,24 @@ class RankedChunks:
         )
 
 
-def best_chunks(rows: NDArray[np.int32], scores: NDArray[np.float32], k: int) -> RouteChunks:
+def best_chunks(scores: NDArray[np.float32], k: int, rows: NDArray[np.int32] | None = None) -> RouteChunks:
     """Return the `k` best positive scores, ties by the lower row.
 
     Parameters
     ----------
-    rows, scores
-        (n,) chunk rows, each once, and their scores.
+    scores
+        (n,) float32.
+    k
+        How many at most.
+    rows
+        (n,) int32 chunk rows of the scores, ascending; their positions by default.
     """
-    positive = scores > 0
-    order = np.argsort(rows[positive], kind="stable")
-    rows, scores = rows[positive][order], np.ascontiguousarray(scores[positive][order], np.float32)
     best = top_k(scores, min(k, scores.shape[0]))
-    return RouteChunks(rows[best].astype(np.int32), scores[best])
+    values = scores[best]
+    if values.shape[0] and values[-1] <= 0:
+        n_positive = int(np.count_nonzero(values > 0))
+        best, values = best[:n_positive], values[:n_positive]
+    return RouteChunks(best if rows is None else rows[best], values)
 
 
 def weigh(

@@ -120,7 +120,7 @@ class LexicalIndex:
 
     def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term, as Lucene's BM25 counts it."""
-        n_holding = self.holders(term).shape[0]
+        n_holding = self._n_holding(term)
         return math.log(1.0 + (self.n_documents - n_holding + 0.5) / (n_holding + 0.5))
 
     def holders(self, term: str) -> NDArray[np.int32]:
@@ -130,6 +130,12 @@ class LexicalIndex:
         indptr, indices = self._model.scores["indptr"], self._model.scores["indices"]
         rows: NDArray[np.int32] = indices[indptr[position] : indptr[position + 1]].astype(np.int32)
         return rows
+
+    def _n_holding(self, term: str) -> int:
+        if self._model is None or (position := self._model.vocab_dict.get(term)) is None:
+            return 0
+        indptr = self._model.scores["indptr"]
+        return int(indptr[position + 1]) - int(indptr[position])
 
     def numbers(self, terms: Sequence[str]) -> NDArray[np.int32]:
         """Return the numbers of those terms that any text holds, int32, in their order."""

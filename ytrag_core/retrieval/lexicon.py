@@ -218,9 +218,11 @@ class Lexicon:
         form = name_form(split_units(unicodedata.normalize("NFC", name)))
         return self._nodes(int(_hashes([form])[0])) if form else ()
 
-    def rarity(self, units: Sequence[str]) -> float:
-        """Return the inverse document frequency of the rarest unit, at least 0."""
-        return math.log(1.0 + self.n_texts / (1.0 + min(self.n_holding(units), default=0)))
+    def rarities(self, names: Sequence[Sequence[str]]) -> list[float]:
+        """Return the inverse document frequency of the rarest unit of each name, at least 0."""
+        counts = iter(self.n_holding([unit for units in names for unit in units]))
+        fewest = [min(islice(counts, len(units)), default=0) for units in names]
+        return [math.log(1.0 + self.n_texts / (1.0 + count)) for count in fewest]
 
     def n_holding(self, units: Sequence[str]) -> list[int]:
         """Return how many texts hold each unit."""

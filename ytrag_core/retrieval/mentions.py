@@ -88,8 +88,9 @@ def find_mentions(
     factors = _factors(question, matches, settings.common_noun_factor, name_of)
     weights: dict[tuple[int, ...], float] = {}
     places: dict[tuple[int, ...], list[NameMatch]] = {}
-    for match, factor in zip(matches, factors, strict=True):
-        weight = factor * lexicon.rarity(match.units) ** settings.mention_power
+    rarities = lexicon.rarities([match.units for match in matches])
+    for match, factor, rarity in zip(matches, factors, rarities, strict=True):
+        weight = factor * rarity**settings.mention_power
         places.setdefault(match.nodes, []).append(match)
         weights[match.nodes] = max(weights.get(match.nodes, 0.0), weight)
     total = sum(weights.values())

@@ -74,9 +74,12 @@ def _fact_ends(view: SnapshotView, facts: ScoredTriples, n_facts: int) -> dict[i
 
 
 def walk_from(
-    view: SnapshotView, mass: Mapping[int, float], settings: RetrievalSettings
+    view: SnapshotView, mass: Mapping[int, float], settings: RetrievalSettings, *, coarse: float = 1.0
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the vertices that walks from `mass` visit and how often, in no order."""
+    """Return the vertices that walks from `mass` visit and how often, in no order.
+
+    Walks are followed down to `settings.epsilon` times `coarse`.
+    """
     if not mass:
         return np.empty(0, np.int32), np.empty(0, np.float32)
     vertices = np.fromiter(sorted(mass), np.int32, len(mass))
@@ -92,7 +95,7 @@ def walk_from(
             vertices,
             weights,
             settings.damping,
-            settings.epsilon,
+            coarse * settings.epsilon,
             settings.max_pushes,
             scratch.mass,
             scratch.queue,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.gather import gather_rows
-from ytrag_core.kernels.half_dot import half_dot, half_to_float
+from ytrag_core.kernels.half_dot import half_dot, half_pairs
 from ytrag_core.retrieval.masked import search_allowed
 from ytrag_core.retrieval.trust import Background, sample_rows
 
@@ -94,14 +94,15 @@ class PassageIndex:
         n_windows = len(self._owners)
         return Background(self._bits[sample_rows(n_windows)], n_windows)
 
-    def alike(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the cosines of some passages' first windows with one another, (n, n) float32.
+    def alike(self, rows: NDArray[np.int32], least: float) -> list[tuple[int, int]]:
+        """Return the pairs of places in `rows` whose first windows have at least such a cosine, in order.
 
         By our own kernel: a matrix product of this size would wake the threads of BLAS for nothing.
         """
-        bits = self._bits[self._indptr[rows]]
-        columns = [half_dot(bits, vector) for vector in half_to_float(bits)]
-        return np.stack(columns) if columns else np.empty((0, 0), np.float32)
+        pairs: list[tuple[int, int]] = list(
+            map(tuple, half_pairs(self._bits[self._indptr[rows]], least).tolist())
+        )
+        return pairs
 
     def scores(
         self, query: NDArray[np.float32], rows: NDArray[np.int32] | None = None

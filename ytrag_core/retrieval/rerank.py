@@ -66,7 +66,9 @@ def reranked(
     n = min(n, ranked.rows.shape[0])
     if n == 0:
         return ranked
-    passages = [passage_text(*view.chunk(row)[1:]) for row in ranked.rows[:n].tolist()]
+    passages = [
+        passage_text(chunk.title, chunk.text) for chunk in view.chunks.fields(ranked.rows[:n].tolist())
+    ]
     scores = np.asarray(reranker.score(question, passages), np.float64)
     if scores.shape != (n,) or not np.isfinite(scores).all():
         raise ModelError(

@@ -111,9 +111,11 @@ class Retriever:
         masks, filter_ms = self._masks(filters)
         with self._turns, self._counted():
             asked = self._read(question, wanted, filter_ms)
+            reranker = filters.get("reranker")
+            run = self._routes(asked, self._n_ranked(top_k, reranker), wanted, masks)
             with asked.clock.stage("encode"):
-                query = self._encode(asked)
-            return self._answer(asked, query, top_k, wanted, start, masks, filters.get("reranker"))
+                query = self._encode(asked, run)
+            return self._answer(run, asked, query, top_k, wanted, start, masks, reranker)
 
     def features(self, question: str) -> PassageFeatures | None:
         """Return the candidates of a question with what the fusion knows of them; None without passages.
@@ -125,8 +127,8 @@ class Retriever:
         """
         wanted = _checked(question, 1, None)
         asked = self._read(question, wanted)
-        run = self._routes(asked, self._encode(asked), wanted, self._masks({})[0])
-        run.rank(1)
+        run = self._routes(asked, 1, wanted, self._masks({})[0])
+        run.rank(self._encode(asked, run))
         return run.features
 
     @contextmanager
@@ -182,11 +184,13 @@ class Retriever:
         if not questions:
             return []
         masks, filter_ms = self._masks(filters)
+        reranker = filters.get("reranker")
 
         def answer(one: _Asked, query: QueryVectors) -> Evidence:
             started = time.perf_counter() - one.clock.timings_ms["encode"] / 1e3
             with self._turns:
-                return self._answer(one, query, top_k, wanted, started, masks, filters.get("reranker"))
+                run = self._routes(one, self._n_ranked(top_k, reranker), wanted, masks)
+                return self._answer(run, one, query, top_k, wanted, started, masks, reranker)
 
         asked = [self._read(question, wanted, filter_ms) for question in questions]
         found: list[Evidence] = []
@@ -230,8 +234,12 @@ class Retriever:
         relations = self._view.relation_words
         return [mention for mention in names if not relations.names_a_relation(mention)] or names
 
+    def _n_ranked(self, top_k: int, reranker: Reranker | None) -> int:
+        return top_k if reranker is None else max(top_k, self._settings.n_reranked)
+
     def _answer(
         self,
+        run: Run,
         asked: _Asked,
         query: QueryVectors,
         top_k: int,
@@ -244,8 +252,7 @@ class Retriever:
         if masks.leave_nothing:
             evidence = Evidence(asked.question, (), (), (), (), {})
         else:
-            n_read = 0 if reranker is None else self._settings.n_reranked
-            run, ranked, masks = self._run(asked, query, max(top_k, n_read), wanted, masks)
+            run, ranked, masks = self._rank(run, asked, query, wanted, masks)
             if reranker is not None:
                 with clock.stage("rerank"):
                     ranked = self._reranked(asked, ranked, reranker)
@@ -298,16 +305,16 @@ class Retriever:
             As for `retrieve`, or there is no such passage.
         """
         wanted = _checked(question, top_k, routes)
-        row = None if chunk_id is None else self._view.chunk_row(chunk_id)
+        row = None if chunk_id is None else self._view.chunks.row(chunk_id)
         masks, _ = self._masks(filters)
         with self._turns, self._counted():
             asked = self._read(question, wanted)
-            query = self._encode(asked)
+            run = self._routes(asked, max(self._view.n_chunks, 1), wanted, masks)
+            query = self._encode(asked, run)
             if masks.leave_nothing:
-                run = self._routes(asked, query, wanted, masks)
                 ranked = RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
             else:
-                run, ranked, masks = self._run(asked, query, max(self._view.n_chunks, 1), wanted, masks)
+                run, ranked, masks = self._rank(run, asked, query, wanted, masks)
             if (reranker := filters.get("reranker")) is not None:
                 ranked = self._reranked(asked, ranked, reranker)
             rows = ranked.rows[:top_k].tolist() if row is None else [row]
@@ -327,32 +334,41 @@ class Retriever:
     def _read_as(self, asked: _Asked) -> str:
         return asked.text if asked.text != _plain_letters(asked.question) else ""
 
-    def _routes(self, asked: _Asked, query: QueryVectors, wanted: frozenset[str], masks: Masks) -> Run:
+    def _routes(self, asked: _Asked, k: int, wanted: frozenset[str], masks: Masks) -> Run:
         about = asked.residual or asked.text
         return Run(
-            self._view, self._settings, asked.text, about, asked.mentions, query, wanted, asked.clock, masks
+            self._view, self._settings, asked.text, about, asked.mentions, wanted, k, asked.clock, masks
         )
 
-    def _run(
-        self, asked: _Asked, query: QueryVectors, top_k: int, wanted: frozenset[str], masks: Masks
+    def _rank(
+        self, run: Run, asked: _Asked, query: QueryVectors, wanted: frozenset[str], masks: Masks
     ) -> tuple[Run, RankedChunks, Masks]:
         """Run the routes; once more with softer masks where hard ones leave nothing."""
-        run = self._routes(asked, query, wanted, masks)
-        ranked = run.rank(top_k)
+        ranked = run.rank(query)
         if masks.is_hard and not (ranked.rows.size or run.facts.ids.size or run.paths):
             masks = self._filters.softened(masks)
-            return self._run(asked, query, top_k, wanted, masks)
+            return self._rank(self._routes(asked, run.k, wanted, masks), asked, query, wanted, masks)
         return run, ranked, masks
 
-    def _encode(self, asked: _Asked) -> QueryVectors:
-        """Encode a question and, on another core where no other question needs it, what is left of it."""
+    def _encode(self, asked: _Asked, run: Run) -> QueryVectors:
+        """Encode a question.
+
+        Where no other question needs the second core, what is left of the question without its names is
+        encoded there, and then, that being shorter, the routes are run that need no vectors.
+        """
         encode = self._encoder.encode_query
         if not asked.residual:
             return _query_vectors(encode(asked.text), None)
         if self._n_asked > 1 or available_cores() == 1:
             return _query_vectors(encode(asked.text), encode(asked.residual))
+
+        def beside() -> NDArray[np.float32]:
+            vector = encode(asked.residual)
+            run.prepare()
+            return vector
+
         with self._encoder.sharing():
-            residual = self._helper.submit(encode, asked.residual)
+            residual = self._helper.submit(beside)
             return _query_vectors(encode(asked.text), residual.result())
 
 

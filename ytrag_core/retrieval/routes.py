@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.kernels.gather import gather_rows
+from ytrag_core.kernels.gather import scores_behind
 from ytrag_core.retrieval.bridge import bridge_scores
 from ytrag_core.retrieval.copies import LOOKED_BEHIND, copies_behind
 from ytrag_core.retrieval.features import PassageFeatures, passage_features, resemblance
@@ -51,6 +51,7 @@ _COARSE = 10.0
 """A walk that only weighs passages is followed less far than one that also puts them forward."""
 _COMMUNITY_BONUS = 0.05
 _NODE_BONUS = 0.5
+_EVERY = np.empty(0, bool)
 
 
 @dataclass(slots=True)
@@ -73,8 +74,30 @@ def milliseconds_since(start: float) -> float:
     return round((time.perf_counter() - start) * 1e3, 3)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Worded:
+    """What a question finds by its words alone.
+
+    Attributes
+    ----------
+    bm25
+        The passages by words; None where no route asks for them.
+    coverage
+        (n_chunks,) float32; empty where no route asks for it.
+    from_names
+        (n_chunks,) float32, how often walks from the question's names visit each passage; None likewise.
+    """
+
+    bm25: RouteChunks | None
+    coverage: NDArray[np.float32]
+    from_names: NDArray[np.float32] | None
+
+
 class Run:
-    """The routes of one question; later ones use what earlier ones found."""
+    """The routes of one question; later ones use what earlier ones found.
+
+    Those that need no vectors may run ahead, while the question is encoded: `prepare`.
+    """
 
     def __init__(
         self,
@@ -83,8 +106,8 @@ class Run:
         question: str,
         asked_about: str,
         mentions: list[Mention],
-        query: QueryVectors,
         wanted: frozenset[str],
+        k: int,
         clock: Clock,
         masks: Masks | None = None,
     ) -> None:
@@ -92,9 +115,11 @@ class Run:
         self._settings = settings
         self._question = question
         self._asked_about = asked_about
-        self._query = query
         self._wanted = wanted
+        self.k, self._n_candidates = k, max(settings.n_candidates, k)
         self._clock = clock
+        self._query: QueryVectors
+        self._worded: _Worded | None = None
         self._found: dict[str, RouteChunks] = {}
         masks = masks or Masks(Selection(view))
         self._masks, self._allowed = masks, masks.allowed
@@ -106,8 +131,13 @@ class Run:
         self.communities: list[tuple[int, float]] = []
         self.features: PassageFeatures | None = None
 
-    def rank(self, k: int) -> RankedChunks:
-        """Run the wanted routes and fuse them."""
+    def prepare(self) -> None:
+        """Run the routes that need no vectors."""
+        self._by_words()
+
+    def rank(self, query: QueryVectors) -> RankedChunks:
+        """Run the wanted routes with the vectors of the question, and fuse them."""
+        self._query = query
         wanted, clock = self._wanted, self._clock
         if wanted & ON_GRAPH:
             with clock.stage("triple"):
@@ -120,7 +150,7 @@ class Run:
                 self.communities = self._nearest_communities()
         if self._view.n_chunks == 0:
             return RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
-        return self._rank_chunks(k)
+        return self._rank_chunks()
 
     def _find_paths(self) -> list[Path]:
         """Search from the question's names, or from the heads of its best facts where it has none."""
@@ -152,13 +182,12 @@ class Run:
         best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
         return best[:_N_COMMUNITIES]
 
-    def _rank_chunks(self, k: int) -> RankedChunks:
-        found, wanted = self._found, self._wanted
-        n_candidates = max(self._settings.n_candidates, k)
-        texts, coverage = self._text_routes(n_candidates)
+    def _rank_chunks(self) -> RankedChunks:
+        found, wanted, n_candidates = self._found, self._wanted, self._n_candidates
+        worded = self._by_words()
+        texts = self._text_routes(worded)
         trust = self.trust = self._trust(texts)
         walked = self._walk(texts, trust, n_candidates) if "ppr" in wanted else None
-        from_names = self._walk_from_names() if "entity" in wanted else None
         with self._clock.stage("fuse"):
             found |= {route: chunks for route, chunks in texts.items() if route in wanted}
             self._graph_chunks(n_candidates)
@@ -168,10 +197,10 @@ class Run:
                 first,
                 rows,
                 trust,
-                coverage=coverage,
+                coverage=worded.coverage,
                 titles=self._view.titles.shares(self._question, rows) if "bm25" in first else None,
                 walked=walked,
-                from_names=from_names,
+                from_names=worded.from_names,
                 resembling=self._resembling(rows) if "dense" in first else None,
             )
         named = np.unique(np.array([n for m in self.mentions for n in m.nodes], np.int32))
@@ -180,13 +209,13 @@ class Run:
                 before = likelihood(self._parts(first, values, rows, trust), rows.shape[0])
                 linked = bridge_scores(self._view, rows, before, named)
                 values = {**(values if len(wanted) > 1 else {}), "bridge": linked}
-                found["bridge"] = best_chunks(rows, linked, n_candidates)
+                found["bridge"] = best_chunks(linked, n_candidates, rows)
         with self._clock.stage("fuse"):
             self.features = PassageFeatures(rows, values, named)
             parts = self._parts(found, values, rows, trust)
             bonus = self._preference(rows)
-            ranked = fuse(found, parts, rows, k + LOOKED_BEHIND, values, bonus)
-            return copies_behind(self._view, ranked, k)
+            ranked = fuse(found, parts, rows, self.k + LOOKED_BEHIND, values, bonus)
+            return copies_behind(self._view, ranked, self.k)
 
     def _preference(self, rows: NDArray[np.int32]) -> NDArray[np.float32] | None:
         """Return what passages count for the types that are preferred; None where none are."""
@@ -230,22 +259,30 @@ class Run:
             trust["triple"] = trust["path"] = view.triple_background.spread(query).trust(best)
         return trust
 
-    def _text_routes(self, n_candidates: int) -> tuple[dict[str, RouteChunks], NDArray[np.float32]]:
-        """Return what the text routes put forward, for walks too, and the coverage of all passages."""
-        view, texts = self._view, {}
-        bm25 = np.empty(0, np.float32)
+    def _text_routes(self, worded: _Worded) -> dict[str, RouteChunks]:
+        """Return what the text routes put forward, for walks too."""
+        texts = {}
         if self._wanted & {"ppr", "dense", "bridge"}:
             with self._clock.stage("dense"):
-                texts["dense"] = RouteChunks(
-                    *view.chunk_index.search(self._query.question, n_candidates, self._allowed.chunks)
-                )
-        if self._wanted & {"ppr", "bm25", "bridge"}:
-            with self._clock.stage("bm25"):
-                bm25 = view.lexical.coverage(self._question)
-                if self._allowed.chunks is not None:
-                    bm25 = np.where(self._allowed.chunks, bm25, np.float32(0.0))
-                texts["bm25"] = best_chunks(np.arange(view.n_chunks, dtype=np.int32), bm25, n_candidates)
-        return texts, bm25
+                index, allowed = self._view.chunk_index, self._allowed.chunks
+                texts["dense"] = RouteChunks(*index.search(self._query.question, self._n_candidates, allowed))
+        if worded.bm25 is not None:
+            texts["bm25"] = worded.bm25
+        return texts
+
+    def _by_words(self) -> _Worded:
+        if self._worded is None:
+            n_chunks, wanted = self._view.n_chunks, self._wanted
+            bm25, coverage = None, np.empty(0, np.float32)
+            if n_chunks and wanted & {"ppr", "bm25", "bridge"}:
+                with self._clock.stage("bm25"):
+                    coverage = self._view.lexical.coverage(self._question)
+                    if self._allowed.chunks is not None:
+                        coverage = np.where(self._allowed.chunks, coverage, np.float32(0.0))
+                    bm25 = best_chunks(coverage, self._n_candidates)
+            from_names = self._walk_from_names() if n_chunks and "entity" in wanted else None
+            self._worded = _Worded(bm25, coverage, from_names)
+        return self._worded
 
     def _walk(
         self, texts: Mapping[str, RouteChunks], trust: Mapping[str, float], n_candidates: int
@@ -264,10 +301,11 @@ class Run:
             self.seeds = mass
             vertices, visits = walk_from(view, mass, self._settings)
             is_chunk = self._arrivals(vertices)
-            rows = (vertices[is_chunk] - view.n_nodes).astype(np.int32)
+            rows, visits = vertices[is_chunk] - np.int32(view.n_nodes), visits[is_chunk]
             walked = np.zeros(view.n_chunks, np.float32)
-            walked[rows] = visits[is_chunk]
-            self._found["ppr"] = best_chunks(rows, visits[is_chunk], 2 * n_candidates)
+            walked[rows] = visits
+            order = np.argsort(rows)
+            self._found["ppr"] = best_chunks(visits[order], 2 * n_candidates, rows[order])
         return walked
 
     def _arrivals(self, vertices: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -283,8 +321,7 @@ class Run:
         view = self._view
         with self._clock.stage("entity"):
             mass = seed_mass(view, self.mentions, _no_triples(), 0.0, (), self._settings)
-            coarse = self._settings.model_copy(update={"epsilon": _COARSE * self._settings.epsilon})
-            vertices, visits = walk_from(view, mass, coarse)
+            vertices, visits = walk_from(view, mass, self._settings, coarse=_COARSE)
             is_chunk = self._arrivals(vertices)
             walked = np.zeros(view.n_chunks, np.float32)
             walked[vertices[is_chunk] - view.n_nodes] = visits[is_chunk]
@@ -341,14 +378,12 @@ def _behind(
     add: bool = False,
 ) -> RouteChunks:
     """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
-    subjects = np.fromiter(scores, np.int32, len(scores))
-    values = np.fromiter(scores.values(), np.float32, len(scores))
-    positions, owner = gather_rows(provenance.indptr, subjects, 0)
-    chunks = provenance.chunks[positions]
-    if allowed is not None:
-        kept = allowed[chunks]
-        chunks, owner = chunks[kept], owner[kept]
-    rows, inverse = np.unique(chunks, return_inverse=True)
-    total = np.zeros(rows.shape[0], np.float32)
-    (np.add if add else np.maximum).at(total, inverse, values[owner])
-    return best_chunks(rows, total, k)
+    rows, totals = scores_behind(
+        provenance.indptr,
+        provenance.chunks,
+        np.fromiter(scores, np.int32, len(scores)),
+        np.fromiter(scores.values(), np.float32, len(scores)),
+        _EVERY if allowed is None else allowed,
+        add,
+    )
+    return best_chunks(totals, k, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,11 +110,15 @@ def sentences_that_tell(
         name.
     """
     needles: dict[str, int] = {}
+    parts: dict[str, list[int]] = {}
+    whole: dict[str, list[int]] = {}
+    for name in dict.fromkeys(chain.from_iterable(triples)):
+        parts[name] = [needles.setdefault(part, len(needles)) for part in _parts(name)]
+    for name in dict.fromkeys(name for head, _, tail in triples for name in (head, tail)):
+        whole[name] = [needles.setdefault(name.lower(), len(needles))]
     groups: list[list[int]] = []
     for head, relation, tail in triples:
-        (head_name, head_parts), (tail_name, tail_parts) = _parts(head), _parts(tail)
-        of_triple = (head_name, tail_name, head_parts, tail_parts, _parts(relation)[1])
-        groups += [[needles.setdefault(word, len(needles)) for word in group] for group in of_triple]
+        groups += (whole[head], whole[tail], parts[head], parts[tail], parts[relation])
     asked = [needles.setdefault(word, len(needles)) for word in words]
     pairs = np.array(stated, np.int32).reshape(-1, 2)
     text, text_indptr = _codes([_folded(passage.text) for passage in passages])
@@ -130,7 +135,7 @@ def sentences_that_tell(
         needle,
         needle_indptr,
         _letters(),
-        np.array([needle for group in groups for needle in group], np.int32),
+        np.array(list(chain.from_iterable(groups)), np.int32),
         np.cumsum([0, *map(len, groups)], dtype=np.int64),
         np.ascontiguousarray(pairs[:, 0]),
         np.ascontiguousarray(pairs[:, 1]),
@@ -145,10 +150,9 @@ def sentences_that_tell(
 
 
 @lru_cache(_REMEMBERED)
-def _parts(name: str) -> tuple[tuple[str], tuple[str, ...]]:
-    """Return a name in lower case, alone, and the words that it is made of."""
-    lower = name.lower()
-    return (lower,), tuple(_PART.findall(lower))
+def _parts(name: str) -> tuple[str, ...]:
+    """Return the words that a name is made of, in lower case."""
+    return tuple(_PART.findall(name.lower()))
 
 
 def _spans(
@@ -160,11 +164,12 @@ def _spans(
     """Return the offsets of the sentences of each row that there are."""
     if not len(starts):
         return [[] for _ in sentences]
-    at = np.maximum(first[:, None] + sentences, 0)
-    rows = zip(sentences.tolist(), starts[at].tolist(), ends[at].tolist(), strict=True)
-    return [
-        [(start, end) for sentence, start, end in zip(*row, strict=True) if sentence >= 0] for row in rows
-    ]
+    rows, places = np.nonzero(sentences >= 0)
+    at = first[rows] + sentences[rows, places]
+    spans: list[list[Span]] = [[] for _ in sentences]
+    for row, start, end in zip(rows.tolist(), starts[at].tolist(), ends[at].tolist(), strict=True):
+        spans[row].append((start, end))
+    return spans
 
 
 def _folded(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.kernels.half_dot import half_dot
+from ytrag_core.kernels.half_dot import half_dot_spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +95,7 @@ class Background:
         query
             (d,) float32, unit-norm.
         """
-        scores = half_dot(self._bits, query)
-        if not scores.shape[0]:
+        if not len(self._bits):
             return Spread(0.0, 1.0, 0)
-        return Spread(float(scores.mean()), max(float(scores.std()), _LEAST_DEVIATION), self._n)
+        mean, deviation = half_dot_spread(self._bits, query)
+        return Spread(mean, max(deviation, _LEAST_DEVIATION), self._n)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,20 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from ytrag_core.embedding.index import VectorIndex
-from ytrag_core.errors import QueryError, SnapshotError
-from ytrag_core.graph.tables import CHUNK_PLACES, CHUNKS, Csr, Provenance
+from ytrag_core.errors import SnapshotError
+from ytrag_core.graph.tables import Csr, Provenance
 from ytrag_core.retrieval import layout
+from ytrag_core.retrieval.chunk_table import ChunkTable
 from ytrag_core.retrieval.lexical import LexicalIndex
 from ytrag_core.retrieval.lexicon import LEXICON_SPEC, Lexicon
 from ytrag_core.retrieval.names import NodeNames, name_arrays, name_spec
 from ytrag_core.retrieval.passages import PassageIndex
 from ytrag_core.retrieval.relation_words import RelationWords, relation_texts
-from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passage, passage_of
 from ytrag_core.retrieval.titles import TitleIndex, title_arrays
 from ytrag_core.retrieval.trust import Background, sample_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["PushScratch", "SnapshotView", "Walk"]
 
 T = TypeVar("T")
-
-_COMPARED = 10_000
-"""Ids looked through for one like another that there is not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +224,7 @@ class SnapshotView:
     def titles(self) -> TitleIndex:
         """Words of the passages' titles; read from the table where a snapshot has no file of them."""
         if layout.TITLES not in self.snapshot.manifest.files:
-            return TitleIndex(title_arrays(self._chunks[1].to_pylist(), self.lexical), self.lexical)
+            return TitleIndex(title_arrays(self.chunks.titles(), self.lexical), self.lexical)
         arrays = self.snapshot.arrays(layout.TITLES, layout.title_spec(self.n_chunks))
         return TitleIndex(arrays, self.lexical)
 
@@ -267,17 +263,9 @@ class SnapshotView:
         return names
 
     @cached_property
-    def _chunks(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        columns = ("id", "title", "text")
-        table = self.snapshot.table("chunks", columns, CHUNKS)
-        ids, titles, texts = (table[name].combine_chunks() for name in columns)
-        return ids, titles, texts
-
-    @cached_property
-    def chunk_ids(self) -> list[str]:
-        """Ids of all chunks by row."""
-        ids: list[str] = self._chunks[0].to_pylist()
-        return ids
+    def chunks(self) -> ChunkTable:
+        """What is stored of chunks."""
+        return ChunkTable(self.snapshot)
 
     def name(self, node: int) -> str:
         """Return the display name of a node."""
@@ -286,70 +274,6 @@ class SnapshotView:
     def type_of(self, node: int) -> str:
         """Return the type of a node, empty where none is known."""
         return self.names.type_of(node) if node < self.n_entities else ""
-
-    def chunk_id(self, row: int) -> str:
-        """Return the id of a chunk."""
-        return str(self._chunks[0][row].as_py())
-
-    @cached_property
-    def _row_of_chunk(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.chunk_ids)}
-
-    def chunk_row(self, chunk_id: str) -> int:
-        """Return the row of a chunk; a QueryError where there is none of this id."""
-        row = self._row_of_chunk.get(chunk_id)
-        if row is None:
-            near = difflib.get_close_matches(chunk_id, self.chunk_ids[:_COMPARED], 3)
-            hint = f"; there are {', '.join(near)}" if near else ""
-            raise QueryError(f"there is no passage {chunk_id!r} in this knowledge base{hint}")
-        return row
-
-    def chunk(self, row: int) -> tuple[str, str, str]:
-        """Return id, title and text of a chunk."""
-        ids, titles, texts = self._chunks
-        return str(ids[row].as_py()), str(titles[row].as_py()), str(texts[row].as_py())
-
-    @cached_property
-    def _sentences(self) -> dict[str, NDArray[Any]] | None:
-        if layout.SENTENCES not in self.snapshot.manifest.files:
-            return None
-        return self.snapshot.arrays(layout.SENTENCES, SENTENCE_SPEC)
-
-    def passages(self, rows: Sequence[int]) -> list[Passage]:
-        """Return the texts of some chunks with their sentences."""
-        texts, arrays = self._chunks[2], self._sentences
-        if arrays is None:
-            return [passage_of(str(texts[row].as_py())) for row in rows]
-        indptr, starts, ends = (arrays[name] for name in SENTENCE_SPEC)
-        found = []
-        for row in rows:
-            first, last = indptr[row], indptr[row + 1]
-            found.append(Passage(str(texts[row].as_py()), starts[first:last], ends[first:last]))
-        return found
-
-    @cached_property
-    def _places(self) -> tuple[pa.Array, pa.Array]:
-        columns = ("page", "heading")
-        table = self.snapshot.table("chunks", columns, CHUNKS, CHUNK_PLACES)
-        pages, headings = (table[name].combine_chunks() for name in columns)
-        return pages, headings
-
-    def place(self, row: int) -> tuple[int | None, str]:
-        """Return the page of a chunk, None where it has none, and its headings, empty where it has none."""
-        pages, headings = self._places
-        page = pages[row].as_py()
-        return None if page is None else int(page), str(headings[row].as_py() or "")
-
-    @cached_property
-    def _origins(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        table = self.snapshot.table("chunks", ["document", "start"], CHUNKS)
-        rows, starts = (table[name].combine_chunks() for name in ("document", "start"))
-        return self._column("documents", "id"), rows, starts
-
-    def origin(self, row: int) -> tuple[str, int]:
-        """Return the document of a chunk, and where the chunk's text begins in the document's."""
-        documents, rows, starts = self._origins
-        return str(documents[rows[row].as_py()].as_py()), int(starts[row].as_py())
 
     def homonyms(self, nodes: NDArray[np.int32]) -> frozenset[int]:
         """Return those of some nodes whose name another node bears too."""
