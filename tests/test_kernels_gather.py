@@ -68,14 +68,14 @@ def test_what_lies_behind_scored_rows(
 
 
 @pytest.mark.parametrize(
-    ("rows", "n_scores", "words"), [([-1], 1, "outside"), ([1], 1, "outside"), ([0], 2, "length")]
+    ("row", "n_scores", "words"), [(-1, 1, "outside"), (1, 1, "outside"), (0, 2, "length")]
 )
-def test_rows_and_scores_must_fit(rows: list[int], n_scores: int, words: str) -> None:
+def test_rows_and_scores_must_fit(row: int, n_scores: int, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         scores_behind(
             np.array([0, 2], np.int64),
             np.zeros(2, np.int32),
-            np.array(rows, np.int32),
+            np.array([row], np.int32),
             np.ones(n_scores, np.float32),
             np.empty(0, bool),
             False,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -20,12 +19,11 @@ from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.explain import Explanation, explain_evidence
 from ytrag_core.retrieval.fusion import RankedChunks
 from ytrag_core.retrieval.masks import FilterMasks, Masks
-from ytrag_core.retrieval.mentions import Mention, find_mentions, residual_question, telling
 from ytrag_core.retrieval.model import Evidence
 from ytrag_core.retrieval.options import check_filters, check_question
+from ytrag_core.retrieval.question import Asked, read_question
 from ytrag_core.retrieval.rerank import reranked
 from ytrag_core.retrieval.routes import ON_GRAPH, Clock, Run, milliseconds_since
-from ytrag_core.retrieval.spelling import respell
 from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
@@ -46,12 +44,6 @@ _TURNS_PER_CORE = 1
 
 _BLOCK = 30
 """Questions encoded together; while that is done for the next ones, these are answered."""
-
-_HALF_WIDTH = {ord("\u3000"): " ", ord("＇"): "'"} | {
-    code: code - 0xFEE0
-    for first, last in ("０９", "ＡＺ", "ａｚ")
-    for code in range(ord(first), ord(last) + 1)
-}
 
 
 class Retriever:
@@ -186,7 +178,7 @@ class Retriever:
         masks, filter_ms = self._masks(filters)
         reranker = filters.get("reranker")
 
-        def answer(one: _Asked, query: QueryVectors) -> Evidence:
+        def answer(one: Asked, query: QueryVectors) -> Evidence:
             started = time.perf_counter() - one.clock.timings_ms["encode"] / 1e3
             with self._turns:
                 run = self._routes(one, self._n_ranked(top_k, reranker), wanted, masks)
@@ -199,7 +191,7 @@ class Retriever:
                 found += pool.map(answer, block, queries)
         return found
 
-    def _encode_block(self, asked: Sequence[_Asked], n_threads: int) -> list[QueryVectors]:
+    def _encode_block(self, asked: Sequence[Asked], n_threads: int) -> list[QueryVectors]:
         start = time.perf_counter()
         texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
         vectors = dict(zip(texts, self._encoder.encode_queries(texts, n_threads=n_threads), strict=True))
@@ -216,23 +208,14 @@ class Retriever:
         masks = self._filters.of(types, metadata_filter(where))
         return masks, 0.0 if types is None and where is None else milliseconds_since(start)
 
-    def _read(self, question: str, wanted: frozenset[str], filter_ms: float = 0.0) -> _Asked:
-        """Find the names in a question, and what it asks about them."""
+    def _read(self, question: str, wanted: frozenset[str], filter_ms: float = 0.0) -> Asked:
         clock = Clock()
         if filter_ms:
             clock.timings_ms["filter"] = filter_ms
-        text = _plain_letters(question)
         with clock.stage("entity"):
-            text = respell(text, self._view.lexicon)
-            mentions = find_mentions(text, self._view.lexicon, self._settings, self._view.name)
-            names = self._names(mentions) if wanted & ON_GRAPH else []
-        return _Asked(question, text, mentions, residual_question(text, names) if names else "", clock)
-
-    def _names(self, mentions: list[Mention]) -> list[Mention]:
-        """Return the names that a question asks about; one that is called like a relation is asked for."""
-        names = telling(mentions)
-        relations = self._view.relation_words
-        return [mention for mention in names if not relations.names_a_relation(mention)] or names
+            return read_question(
+                question, self._view, self._settings, clock, on_graph=bool(wanted & ON_GRAPH)
+            )
 
     def _n_ranked(self, top_k: int, reranker: Reranker | None) -> int:
         return top_k if reranker is None else max(top_k, self._settings.n_reranked)
@@ -240,7 +223,7 @@ class Retriever:
     def _answer(
         self,
         run: Run,
-        asked: _Asked,
+        asked: Asked,
         query: QueryVectors,
         top_k: int,
         wanted: frozenset[str],
@@ -270,12 +253,12 @@ class Retriever:
                 )
         return replace(
             evidence,
-            read_as=self._read_as(asked),
+            read_as=asked.read_as,
             notes=masks.notes,
             timings_ms={**clock.timings_ms, "total": milliseconds_since(start)},
         )
 
-    def _reranked(self, asked: _Asked, ranked: RankedChunks, reranker: Reranker) -> RankedChunks:
+    def _reranked(self, asked: Asked, ranked: RankedChunks, reranker: Reranker) -> RankedChunks:
         settings = self._settings
         return reranked(
             self._view, asked.question, ranked, reranker, settings.n_reranked, settings.rerank_weight
@@ -328,20 +311,17 @@ class Retriever:
                 max(run.facts.ids.size, 1),
                 masks.allowed.chunks,
             )
-            evidence = replace(evidence, read_as=self._read_as(asked), notes=masks.notes)
+            evidence = replace(evidence, read_as=asked.read_as, notes=masks.notes)
             return explain_evidence(self._view, run, ranked, evidence, rows)
 
-    def _read_as(self, asked: _Asked) -> str:
-        return asked.text if asked.text != _plain_letters(asked.question) else ""
-
-    def _routes(self, asked: _Asked, k: int, wanted: frozenset[str], masks: Masks) -> Run:
+    def _routes(self, asked: Asked, k: int, wanted: frozenset[str], masks: Masks) -> Run:
         about = asked.residual or asked.text
         return Run(
             self._view, self._settings, asked.text, about, asked.mentions, wanted, k, asked.clock, masks
         )
 
     def _rank(
-        self, run: Run, asked: _Asked, query: QueryVectors, wanted: frozenset[str], masks: Masks
+        self, run: Run, asked: Asked, query: QueryVectors, wanted: frozenset[str], masks: Masks
     ) -> tuple[Run, RankedChunks, Masks]:
         """Run the routes; once more with softer masks where hard ones leave nothing."""
         ranked = run.rank(query)
@@ -350,7 +330,7 @@ class Retriever:
             return self._rank(self._routes(asked, run.k, wanted, masks), asked, query, wanted, masks)
         return run, ranked, masks
 
-    def _encode(self, asked: _Asked, run: Run) -> QueryVectors:
+    def _encode(self, asked: Asked, run: Run) -> QueryVectors:
         """Encode a question.
 
         Where no other question needs the second core, what is left of the question without its names is
@@ -372,24 +352,8 @@ class Retriever:
             return _query_vectors(encode(asked.text), residual.result())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """A question as it is read: `text` in plain letters and known words; `residual` without its names."""
-
-    question: str
-    text: str
-    mentions: list[Mention]
-    residual: str
-    clock: Clock
-
-
 def _query_vectors(question: NDArray[np.float32], residual: NDArray[np.float32] | None) -> QueryVectors:
     return QueryVectors(question, question if residual is None else residual)
-
-
-def _plain_letters(question: str) -> str:
-    """Return a question with composed accents, and with plain letters and digits in place of wide ones."""
-    return unicodedata.normalize("NFC", question).translate(_HALF_WIDTH)
 
 
 def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:
