@@ -136,10 +136,9 @@ def scores_behind(
     totals = np.empty(n_keys, np.float32)
     n_found = 0
     for key in ordered:
-        column = np.int32(key >> 32)
         score = scores[key & 0xFFFFFFFF]
-        if n_found == 0 or columns[n_found - 1] != column:
-            columns[n_found] = column
+        if n_found == 0 or columns[n_found - 1] != key >> 32:
+            columns[n_found] = key >> 32
             totals[n_found] = np.float32(0)
             n_found += 1
         if add:
