@@ -17,7 +17,7 @@ from ytrag_core.kernels.paths import longer_paths
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-GAIN = np.float32(0.5)
+GAIN = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +119,7 @@ def best_of(
 def prolonged(given: Scored, max_scored: int = 99, beam: int = 99) -> tuple[Any, ...]:
     """Return the best longer paths: as they are chosen, their vectors, their words."""
     agreement, *words = worded(given)
-    chosen, *scores_and_sums = best_of(given, GAIN * agreement - given.cost, max_scored, beam)
+    chosen, *scores_and_sums = best_of(given, np.float32(GAIN) * agreement - given.cost, max_scored, beam)
     return (chosen, *scores_and_sums, *(column[chosen] for column in words))
 
 
