@@ -41,14 +41,15 @@ def csr_by_scipy(size: int) -> Callable[[], object]:
 
 
 def aggregation_by_ytrag(size: int) -> Callable[[], object]:
-    from bench_tree import aggregated, incidence_of
+    from tree_inputs import aggregated, incidence_of
 
     incidence_of(size)
     return lambda: aggregated(size, 2)
 
 
 def aggregation_by_scipy(size: int) -> Callable[[], object]:
-    from bench_tree import products_of_scipy, random_triples
+    from bench_aggregate import products_of_scipy
+    from tree_inputs import random_triples
 
     return products_of_scipy(random_triples(size))
 

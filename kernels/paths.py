@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import float32, int32, int64, uint16, uint64
+from numba import float32, int32, int64, uint16
 
 from .decorator import kernel, ro, rw
 from .instructions import widen
@@ -130,40 +130,6 @@ def cosine_of_sum(
     return (dot(left, query) + dot(right, query)) / max(length, np.float32(1e-12))
 
 
-@kernel((uint64, uint64, ro(uint64), ro(float32)))
-def covered_by(
-    words: np.uint64, covered: np.uint64, word_places: NDArray[np.uint64], word_weight: NDArray[np.float32]
-) -> tuple[np.uint64, np.float32]:
-    """Cover one further place of each of a relation's words in the question.
-
-    Parameters
-    ----------
-    words : uint64
-        The relation's words, a bit each.
-    covered : uint64
-        Places of the question that are covered already, a bit each.
-    word_places, word_weight : (n_words,) uint64 and float32
-        The places of each word in the question; what one counts.
-
-    Returns
-    -------
-    covered, gained : uint64, float32
-        The places covered now, and what the new ones count: a word that is asked for once counts once.
-
-    Notes
-    -----
-    A few operations a word.
-    """
-    gained = np.float32(0)
-    for word in range(word_places.shape[0]):
-        if (words >> np.uint64(word)) & np.uint64(1):
-            free = word_places[word] & ~covered
-            if free != np.uint64(0):
-                covered |= free & (~free + np.uint64(1))
-                gained += word_weight[word]
-    return covered, gained
-
-
 @kernel(
     (
         ro(uint16, 2), ro(uint16, 2), ro(int32), ro(int32), ro(float32), ro(float32),
@@ -261,9 +227,7 @@ def check_steps(
 @kernel(
     (
         ro(uint16, 2), ro(uint16, 2), ro(int32), ro(int32), ro(float32), ro(float32),
-        ro(uint64), ro(float32), ro(uint64), ro(float32), float32, float32,
-        ro(int32, 2), ro(int32), ro(int32), ro(float32),
-        ro(float32, 2), ro(float32, 2), ro(uint64), ro(float32), ro(float32), int64, int64,
+        ro(int32, 2), ro(int32), ro(int32), ro(float32), ro(float32, 2), ro(float32, 2), int64, int64,
     )
 )  # fmt: skip
 def longer_paths(
@@ -273,32 +237,15 @@ def longer_paths(
     relation_string: NDArray[np.int32],
     question: NDArray[np.float32],
     residual: NDArray[np.float32],
-    relation_words: NDArray[np.uint64],
-    relation_said: NDArray[np.float32],
-    word_places: NDArray[np.uint64],
-    word_weight: NDArray[np.float32],
-    asked: np.float32,
-    word_gain: np.float32,
     steps: NDArray[np.int32],
     end: NDArray[np.int32],
     owner: NDArray[np.int32],
-    cost: NDArray[np.float32],
+    base: NDArray[np.float32],
     facts: NDArray[np.float32],
     relations: NDArray[np.float32],
-    covered: NDArray[np.uint64],
-    matched: NDArray[np.float32],
-    said: NDArray[np.float32],
     max_scored: int,
     beam: int,
-) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.float32],
-    NDArray[np.float32],
-    NDArray[np.float32],
-    NDArray[np.uint64],
-    NDArray[np.float32],
-    NDArray[np.float32],
-]:
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Prolong paths by the steps that make the best ones.
 
     Parameters
@@ -307,24 +254,16 @@ def longer_paths(
         As `triple_vector` takes them.
     question, residual : (d,) float32
         Unit vectors of the question and of what it asks about its names.
-    relation_words, relation_said : (n_relations,) uint64 and float32
-        The words of the question that each relation has, a bit each; what all its words count.
-    word_places, word_weight, asked
-        As `covered_by` takes them; what all the places together count.
-    word_gain : float32
-        What a path gains whose words are those that are asked for.
     steps : (n_steps, 3) int32
         Triple, relation and next node.
     end : (n_paths,) int32
         The last node of each path.
     owner : (n_steps,) int32 in [0, n_paths)
         The path that each step prolongs.
-    cost : (n_steps,) float32
-        Cost of the path with the step.
+    base : (n_steps,) float32
+        What speaks for the path with the step beside the vectors: its words, less its cost.
     facts, relations : (n_paths, d) float32
         Sums of the vectors of each path's triples and of their relations.
-    covered, matched, said : (n_paths,) uint64, float32, float32
-        Places of the question that its relations' words cover, what these count, what all its words count.
     max_scored, beam : int, at least 1
         Steps scored in full, where there are more those best without the length of the sums; paths kept.
 
@@ -334,38 +273,24 @@ def longer_paths(
         The steps, best first; of equal ones the first.
     scores : (n_kept,) float32
         Cosine of the question and the sum of the triples' vectors, and of the residual and the sum of the
-        relations' vectors, plus `word_gain` times the F1 of words, less the cost.
-    facts, relations, covered, matched, said
+        relations' vectors, plus `base`.
+    facts, relations : (n_kept, d) float32
         Of the paths kept, with the step.
 
     Raises
     ------
     ValueError
-        If a step or a path is out of range, there are more than 64 words, or a limit is below 1.
+        If a step or a path is out of range, or a limit is below 1.
 
     Notes
     -----
     For a step scored in full 6 d bytes and some 30 d flops, for another 4 d and 6 d.
     """
-    if max_scored < 1 or beam < 1 or word_places.shape[0] > 64:
-        raise ValueError("limits must be 1 or more, words at most 64")
-    check_steps(
-        steps, end, owner, triple_bits.shape[0], min(relation_string.shape[0], relation_words.shape[0]),
-        node_string.shape[0],
-    )  # fmt: skip
+    if max_scored < 1 or beam < 1:
+        raise ValueError("limits must be 1 or more")
+    check_steps(steps, end, owner, triple_bits.shape[0], relation_string.shape[0], node_string.shape[0])
     d, n_steps = question.shape[0], steps.shape[0]
     fact, named = np.empty(d, np.float32), np.empty(d, np.float32)
-    step_covered = np.empty(n_steps, np.uint64)
-    step_matched, step_said = np.empty(n_steps, np.float32), np.empty(n_steps, np.float32)
-    base = np.empty(n_steps, np.float32)
-    for step in range(n_steps):
-        path, relation = owner[step], steps[step, 1]
-        now, gained = covered_by(relation_words[relation], covered[path], word_places, word_weight)
-        step_covered[step] = now
-        step_matched[step] = matched[path] + gained
-        step_said[step] = said[path] + relation_said[relation]
-        agreement = np.float32(2) * step_matched[step] / max(asked + step_said[step], np.float32(1e-12))
-        base[step] = word_gain * agreement - cost[step]
     kept = np.arange(n_steps)
     if n_steps > max_scored:
         rough = base + rough_likeness(
@@ -394,7 +319,4 @@ def longer_paths(
         )  # fmt: skip
         longer_facts[slot] += fact
         longer_relations[slot] += named
-    return (
-        chosen, scores[best], longer_facts, longer_relations,
-        step_covered[chosen], step_matched[chosen], step_said[chosen],
-    )  # fmt: skip
+    return chosen, scores[best], longer_facts, longer_relations

@@ -37,24 +37,44 @@ def joins(code: int, letters: NDArray[np.bool_]) -> bool:
     return bool(code < letters.shape[0] and letters[code])
 
 
-@kernel(
-    (
-        ro(uint32), int64, int64, ro(int32), ro(int64), ro(int32), int64, int64, ro(uint32), int64, int64,
-        ro(boolean), float64, rw(float64),
-    )
-)  # fmt: skip
+@kernel((ro(uint32), rw(int32), rw(int64)))
+def into_buckets(
+    passage: NDArray[np.uint32], out_places: NDArray[np.int32], out_bucket_start: NDArray[np.int64]
+) -> None:
+    """Sort the places of a passage by the low byte of the character there.
+
+    Parameters
+    ----------
+    passage : (n,) uint32
+        Code points.
+    out_places : (n,) int32
+        Places in the passage, ascending in each bucket.
+    out_bucket_start : (257,) int64
+        Where each bucket begins in `out_places`, and where the last one ends.
+
+    Notes
+    -----
+    A counting sort: 12 bytes a character, twice read.
+    """
+    out_bucket_start[:] = 0
+    for at in range(passage.shape[0]):
+        out_bucket_start[int(passage[at] & np.uint32(255)) + 1] += 1
+    for bucket in range(256):
+        out_bucket_start[bucket + 1] += out_bucket_start[bucket]
+    filled = out_bucket_start[:256].copy()
+    for at in range(passage.shape[0]):
+        bucket = int(passage[at] & np.uint32(255))
+        out_places[filled[bucket]] = at
+        filled[bucket] += 1
+
+
+@kernel((ro(uint32), ro(int32), ro(int64), ro(int32), ro(uint32), ro(boolean), float64, rw(float64)))
 def add_where_held(
-    text: NDArray[np.uint32],
-    start: int,
-    stop: int,
+    passage: NDArray[np.uint32],
     places: NDArray[np.int32],
     bucket_start: NDArray[np.int64],
     sentence_start: NDArray[np.int32],
-    first_sentence: int,
-    last_sentence: int,
     needle: NDArray[np.uint32],
-    needle_start: int,
-    needle_stop: int,
     letters: NDArray[np.bool_],
     weight: float,
     out_scores: NDArray[np.float64],
@@ -63,26 +83,19 @@ def add_where_held(
 
     Parameters
     ----------
-    text : (n,) uint32
+    passage : (n,) uint32
         Code points.
-    start, stop : int
-        Where the passage lies in it.
     places, bucket_start : (n,) int32 and (257,) int64
-        Places in the text, those of the passage by the low byte of their code point, ascending in each
-        bucket, and where its buckets begin.
-    sentence_start : (n_sentences,) int32
-        Where sentences begin in their passage, ascending in each.
-    first_sentence, last_sentence : int
-        Which of them are the passage's, end exclusive; at least one.
+        As `into_buckets` writes them.
+    sentence_start : (n_sentences,) int32, ascending
+        Where its sentences begin; at least one.
     needle : (m,) uint32
-        Code points.
-    needle_start, needle_stop : int
-        Where the needle lies in it; beside its own letters no other letter may stand.
+        Code points; beside its own letters no other letter may stand.
     letters : (n_codes,) bool
         As `joins` takes them.
     weight : float
         What is added, once a sentence.
-    out_scores : (at least last_sentence - first_sentence,) float64
+    out_scores : (at least n_sentences,) float64
 
     Returns
     -------
@@ -93,59 +106,52 @@ def add_where_held(
     -----
     One comparison for a character that is in the bucket of the needle's first one.
     """
-    size = needle_stop - needle_start
+    size, stop = needle.shape[0], passage.shape[0]
     if size == 0:
         return False
-    opens = joins(needle[needle_start], letters)
-    closes = joins(needle[needle_stop - 1], letters)
-    sentence, last_found = first_sentence, -1
-    bucket = int(needle[needle_start] & np.uint32(255))
-    beyond = start
+    opens, closes = joins(needle[0], letters), joins(needle[size - 1], letters)
+    sentence, last_found = 0, -1
+    bucket = int(needle[0] & np.uint32(255))
+    beyond = 0
     for slot in range(bucket_start[bucket], bucket_start[bucket + 1]):
         at = int(places[slot])
         if at < beyond or at + size > stop:
             continue
         is_same = True
         for i in range(size):
-            if text[at + i] != needle[needle_start + i]:
+            if passage[at + i] != needle[i]:
                 is_same = False
                 break
         if not is_same:
             continue
         beyond = at + size
-        within = (opens and at > start and joins(text[at - 1], letters)) or (
-            closes and beyond < stop and joins(text[beyond], letters)
+        within = (opens and at > 0 and joins(passage[at - 1], letters)) or (
+            closes and beyond < stop and joins(passage[beyond], letters)
         )
         if not within:
-            while sentence + 1 < last_sentence and sentence_start[sentence + 1] <= at - start:
+            while sentence + 1 < sentence_start.shape[0] and sentence_start[sentence + 1] <= at:
                 sentence += 1
             if sentence != last_found:
-                out_scores[sentence - first_sentence] += weight
+                out_scores[sentence] += weight
                 last_found = sentence
     return bool(last_found >= 0)
 
 
 @kernel(
     (
-        ro(uint32), int64, int64, ro(int32), ro(int64), ro(int32), int64, int64, ro(uint32), ro(int64),
-        ro(boolean), ro(int32), int64, int64, float64, rw(float64),
+        ro(uint32), ro(int32), ro(int64), ro(int32),
+        ro(uint32), ro(int64), ro(boolean), ro(int32), float64, rw(float64),
     )
 )  # fmt: skip
-def add_group(
-    text: NDArray[np.uint32],
-    start: int,
-    stop: int,
+def add_share(
+    passage: NDArray[np.uint32],
     places: NDArray[np.int32],
     bucket_start: NDArray[np.int64],
     sentence_start: NDArray[np.int32],
-    first_sentence: int,
-    last_sentence: int,
     needle: NDArray[np.uint32],
     needle_indptr: NDArray[np.int64],
     letters: NDArray[np.bool_],
-    group_needles: NDArray[np.int32],
-    begin: int,
-    end: int,
+    group: NDArray[np.int32],
     weight: float,
     out_scores: NDArray[np.float64],
 ) -> bool:
@@ -153,17 +159,14 @@ def add_group(
 
     Parameters
     ----------
-    text, start, stop, places, bucket_start, sentence_start, first_sentence, last_sentence, needle, letters
+    passage, places, bucket_start, sentence_start, letters, out_scores
         As `add_where_held` takes them.
-    needle_indptr : (n_needles + 1,) int64
-        Where the needles lie.
-    group_needles : (n,) int32 in [0, n_needles)
-        Needles of groups.
-    begin, end : int
-        Which of them are the group.
+    needle, needle_indptr : (m,) uint32 and (n_needles + 1,) int64
+        Code points of all needles, and where each lies in them.
+    group : (n,) int32 in [0, n_needles)
+        The needles of the group.
     weight : float
         What the whole group counts.
-    out_scores : (at least last_sentence - first_sentence,) float64
 
     Returns
     -------
@@ -172,56 +175,18 @@ def add_group(
 
     Notes
     -----
-    One pass over the passage for each needle.
+    One pass over the bucket of each needle.
     """
     is_found = False
-    for i in range(begin, end):
-        wanted = int(group_needles[i])
+    for i in range(group.shape[0]):
+        wanted = int(group[i])
         is_held = add_where_held(
-            text, start, stop, places, bucket_start, sentence_start, first_sentence, last_sentence,
-            needle, needle_indptr[wanted], needle_indptr[wanted + 1], letters,
-            weight / (end - begin), out_scores,
+            passage, places, bucket_start, sentence_start,
+            needle[needle_indptr[wanted] : needle_indptr[wanted + 1]], letters,
+            weight / group.shape[0], out_scores,
         )  # fmt: skip
         is_found = is_found or is_held
     return is_found
-
-
-@kernel((ro(uint32), int64, int64, rw(int32), rw(int64)))
-def into_buckets(
-    text: NDArray[np.uint32],
-    start: int,
-    stop: int,
-    out_places: NDArray[np.int32],
-    out_bucket_start: NDArray[np.int64],
-) -> None:
-    """Sort the places of a passage by the low byte of the character there.
-
-    Parameters
-    ----------
-    text : (n,) uint32
-        Code points.
-    start, stop : int in [0, n]
-        Where the passage lies in it.
-    out_places : (n,) int32
-        Written from `start` to `stop`: places in the text, ascending in each bucket.
-    out_bucket_start : (257,) int64
-        Where each bucket begins in `out_places`, and where the last one ends.
-
-    Notes
-    -----
-    A counting sort: 12 bytes a character, twice read.
-    """
-    out_bucket_start[:] = 0
-    for at in range(start, stop):
-        out_bucket_start[int(text[at] & np.uint32(255)) + 1] += 1
-    out_bucket_start[0] = start
-    for bucket in range(256):
-        out_bucket_start[bucket + 1] += out_bucket_start[bucket]
-    filled = out_bucket_start[:256].copy()
-    for at in range(start, stop):
-        bucket = int(text[at] & np.uint32(255))
-        out_places[filled[bucket]] = at
-        filled[bucket] += 1
 
 
 @kernel((ro(float64), int64, float64, rw(int32)))
@@ -251,6 +216,66 @@ def keep_best(scores: NDArray[np.float64], n: int, least_share: float, out_kept:
         out_kept[0], out_kept[1] = best, -1
     else:
         out_kept[0], out_kept[1] = min(best, second), max(best, second)
+
+
+@kernel(
+    (
+        ro(uint32), ro(int32), ro(int64), ro(int32),
+        ro(uint32), ro(int64), ro(boolean), ro(int32), ro(int64), rw(float64), rw(float64), rw(int32),
+    )
+)  # fmt: skip
+def choose_stating(
+    passage: NDArray[np.uint32],
+    places: NDArray[np.int32],
+    bucket_start: NDArray[np.int64],
+    sentence_start: NDArray[np.int32],
+    needle: NDArray[np.uint32],
+    needle_indptr: NDArray[np.int64],
+    letters: NDArray[np.bool_],
+    group_needles: NDArray[np.int32],
+    groups: NDArray[np.int64],
+    out_named: NDArray[np.float64],
+    out_scores: NDArray[np.float64],
+    out_kept: NDArray[np.int32],
+) -> None:
+    """Choose the sentences of a passage that state a triple.
+
+    Parameters
+    ----------
+    passage, places, bucket_start, sentence_start, needle, needle_indptr, letters
+        As `add_share` takes them; at least one sentence.
+    group_needles, groups : int32 and (N_GROUPS + 1,) int64
+        Needles, and where those of each of the triple's groups lie in them.
+    out_named, out_scores : (at least n_sentences,) float64
+        What naming the ends counts in each sentence; that and the relation, where it names an end.
+    out_kept : (2,) int32
+        Two sentences as `telling_sentences` returns them; left as it is where none names an end.
+    """
+    n = sentence_start.shape[0]
+    out_named[:n] = 0.0
+    for end in range(2):
+        is_whole = add_share(
+            passage, places, bucket_start, sentence_start, needle, needle_indptr, letters,
+            group_needles[groups[end] : groups[end + 1]], 1.0, out_named,
+        )  # fmt: skip
+        if not is_whole:
+            add_share(
+                passage, places, bucket_start, sentence_start, needle, needle_indptr, letters,
+                group_needles[groups[end + 2] : groups[end + 3]], PART_WEIGHT, out_named,
+            )  # fmt: skip
+    if out_named[:n].max() == 0.0:
+        return
+    out_scores[:n] = out_named[:n]
+    add_share(
+        passage, places, bucket_start, sentence_start, needle, needle_indptr, letters,
+        group_needles[groups[4] : groups[5]], RELATION_WEIGHT, out_scores,
+    )  # fmt: skip
+    for i in range(n):
+        if out_named[i] == 0.0:
+            out_scores[i] = 0.0
+    keep_best(out_scores, n, 1.0, out_kept)
+    if out_named[out_kept[0]] < WHOLE:
+        out_kept[1] = -1
 
 
 @kernel(
@@ -329,72 +354,46 @@ def telling_sentences(
         raise ValueError("a needle is out of range")
     places = np.empty(text.shape[0], np.int32)
     buckets = np.empty((n_passages, 257), np.int64)
-    for passage in range(n_passages):
-        into_buckets(text, text_indptr[passage], text_indptr[passage + 1], places, buckets[passage])
     most_sentences = np.int64(1)
     for passage in range(n_passages):
+        start, stop = text_indptr[passage], text_indptr[passage + 1]
+        into_buckets(text[start:stop], places[start:stop], buckets[passage])
         most_sentences = max(most_sentences, sentence_indptr[passage + 1] - sentence_indptr[passage])
-    scores, named = np.empty(most_sentences), np.empty(most_sentences)
+    named, scores = np.empty(most_sentences), np.empty(most_sentences)
     n_stating = np.zeros(sentence_start.shape[0], np.int64)
     stating = np.full((stated_triple.shape[0], 2), -1, np.int32)
     for slot in range(stated_triple.shape[0]):
         triple, passage = int(stated_triple[slot]), int(stated_passage[slot])
         if triple < 0 or triple >= n_triples or passage < 0 or passage >= n_passages:
             raise ValueError("a triple or a passage is out of range")
+        start, stop = text_indptr[passage], text_indptr[passage + 1]
         first, last = sentence_indptr[passage], sentence_indptr[passage + 1]
-        n = last - first
-        if n == 0:
+        if first == last:
             continue
-        scores[:n] = 0.0
-        for end in range(2):
-            whole = N_GROUPS * triple + end
-            if not add_group(
-                text, text_indptr[passage], text_indptr[passage + 1], places, buckets[passage],
-                sentence_start, first, last,
-                needle, needle_indptr, letters, group_needles, group_indptr[whole], group_indptr[whole + 1],
-                1.0, scores,
-            ):  # fmt: skip
-                add_group(
-                    text, text_indptr[passage], text_indptr[passage + 1], places, buckets[passage],
-                sentence_start, first, last,
-                    needle, needle_indptr, letters,
-                    group_needles, group_indptr[whole + 2], group_indptr[whole + 3], PART_WEIGHT, scores,
-                )  # fmt: skip
-        named[:n] = scores[:n]
-        relation = N_GROUPS * triple + 4
-        add_group(
-            text, text_indptr[passage], text_indptr[passage + 1], places, buckets[passage],
-                sentence_start, first, last,
+        choose_stating(
+            text[start:stop], places[start:stop], buckets[passage], sentence_start[first:last],
             needle, needle_indptr, letters,
-            group_needles, group_indptr[relation], group_indptr[relation + 1], RELATION_WEIGHT, scores,
+            group_needles, group_indptr[N_GROUPS * triple : N_GROUPS * (triple + 1) + 1],
+            named, scores, stating[slot],
         )  # fmt: skip
-        for i in range(n):
-            if named[i] == 0.0:
-                scores[i] = 0.0
-        if named[:n].max() == 0.0:
-            continue
-        keep_best(scores, n, 1.0, stating[slot])
-        if named[stating[slot, 0]] < WHOLE:
-            stating[slot, 1] = -1
         for i in range(2):
             if stating[slot, i] >= 0:
                 n_stating[first + stating[slot, i]] += 1
     mean = word_weight.sum() / max(words.shape[0], 1)
     bearing = np.full((n_shown, 2), -1, np.int32)
     for passage in range(n_shown):
+        start, stop = text_indptr[passage], text_indptr[passage + 1]
         first, last = sentence_indptr[passage], sentence_indptr[passage + 1]
-        n = last - first
-        if n == 0:
+        if first == last:
             continue
-        scores[:n] = 0.0
+        shown, own_places, own_starts = text[start:stop], places[start:stop], sentence_start[first:last]
+        scores[: last - first] = 0.0
         for i in range(words.shape[0]):
+            word = needle[needle_indptr[int(words[i])] : needle_indptr[int(words[i]) + 1]]
             add_where_held(
-                text, text_indptr[passage], text_indptr[passage + 1], places, buckets[passage],
-                sentence_start, first, last,
-                needle, needle_indptr[int(words[i])], needle_indptr[int(words[i]) + 1], letters,
-                word_weight[i], scores,
-            )  # fmt: skip
-        for i in range(n):
+                shown, own_places, buckets[passage], own_starts, word, letters, word_weight[i], scores
+            )
+        for i in range(last - first):
             scores[i] += mean * n_stating[first + i]
-        keep_best(scores, n, 0.5, bearing[passage])
+        keep_best(scores, last - first, 0.5, bearing[passage])
     return stating, bearing

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ytrag_core.agent.events import Event
-    from ytrag_core.agent.machine import Lookup
     from ytrag_core.agent.model import Answer
+    from ytrag_core.agent.state import Lookup
 
 QUESTION = "In which town was the teacher of the fog clock's inventor born?"
 SUBS = [

@@ -11,7 +11,7 @@ from ytrag_core.agent.citations import citations_inside
 from ytrag_core.agent.claims import contributes, split_claims, states
 from ytrag_core.agent.grounding import ground, settle
 from ytrag_core.agent.judging import read_verdicts
-from ytrag_core.agent.machine import Draft
+from ytrag_core.agent.state import Draft
 
 PASSAGES = {chunk_id: f"{title}\n{text}" for chunk_id, (title, text) in TEXTS.items()}
 IDS = tuple(PASSAGES)

@@ -14,7 +14,8 @@ from ytrag_core.agent.context import Fact, build_context, cut_to
 from ytrag_core.agent.conversation import Turn
 from ytrag_core.agent.dialogue import Dialogue, prompt_tokens
 from ytrag_core.agent.events import Done
-from ytrag_core.agent.pool import EvidencePool, Interest
+from ytrag_core.agent.interests import Interest
+from ytrag_core.agent.pool import EvidencePool
 from ytrag_core.errors import LLMError
 from ytrag_core.llm.prompts import prompt
 from ytrag_core.llm.tokens import estimate_tokens

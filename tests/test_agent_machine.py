@@ -10,23 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ytrag_core.agent.loops import repeats
-from ytrag_core.agent.machine import (
-    Draft,
-    Finding,
-    Phase,
-    Reply,
-    Verdict,
-    begin,
-    checked,
-    planned,
-    replied,
-    retrieved,
-    stopped,
-)
+from ytrag_core.agent.machine import begin, checked, planned, replied, retrieved, stopped
 from ytrag_core.agent.plan import Plan, SubQuestion, make_plan
+from ytrag_core.agent.state import Draft, Finding, Phase, Reply, Verdict
 
 if TYPE_CHECKING:
-    from ytrag_core.agent.machine import Mode, State
+    from ytrag_core.agent.state import Mode, State
 
 QUESTION = "Where was the teacher of Maren Tessaly born?"
 PLAN = make_plan(

@@ -1,17 +1,32 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ytrag_core.agent.citations import resolve_citations
+from ytrag_core.agent.citations import rewrite_citations
 from ytrag_core.agent.paths import chain, fact_line, path_line
 from ytrag_core.llm.prompts import prompt
 from ytrag_core.retrieval.model import TripleHit
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 IDS = ("a", "b", "c")
+
+
+def in_order(text: str, chunk_ids: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return a text cited anew in order of first mention, and the chunks that its numbers stand for."""
+    order: dict[str, int] = {}
+
+    def renumber(number: int) -> int | None:
+        known = 1 <= number <= len(chunk_ids)
+        return order.setdefault(chunk_ids[number - 1], len(order) + 1) if known else None
+
+    return rewrite_citations(text, renumber).strip(), tuple(order)
 
 
 def fact(head: str, relation: str, tail: str, head_hint: str = "", tail_hint: str = "") -> TripleHit:
@@ -36,13 +51,13 @@ def fact(head: str, relation: str, tail: str, head_hint: str = "", tail_hint: st
     ],
 )
 def test_citations(text: str, wanted: str | None, chunk_ids: tuple[str, ...]) -> None:
-    assert resolve_citations(text, IDS) == (text if wanted is None else wanted, chunk_ids)
+    assert in_order(text, IDS) == (text if wanted is None else wanted, chunk_ids)
 
 
 @given(st.text(alphabet="ab [],1239【】-", max_size=60), st.integers(0, 4))
 def test_every_citation_left_points_to_a_cited_chunk(text: str, n_chunks: int) -> None:
     chunk_ids = [f"chunk-{number}" for number in range(n_chunks)]
-    resolved, cited = resolve_citations(text, chunk_ids)
+    resolved, cited = in_order(text, chunk_ids)
     assert len(set(cited)) == len(cited)
     assert set(cited) <= set(chunk_ids)
     written = "".join(re.findall(r"\[\d{1,4}(?:, \d{1,4})*\]", resolved))

@@ -1,4 +1,4 @@
-"""Runs of a language model over documents, against a real server: bounds, failures, retries, switches."""
+"""Runs of a language model over documents, against a real server: failures, retries, switches."""
 
 from __future__ import annotations
 
@@ -10,14 +10,23 @@ import pytest
 
 from tests.bases import read_lines, table_rows, write_lines
 from tests.chat_endpoint import Reply, chat, failure
-from tests.reading_endpoint import Asked, ReadingServer, facts_of, reading_server, reads
+from tests.reading_endpoint import Asked, facts_of, reading_server, reads
+from tests.reading_runs import (
+    PEOPLE,
+    built_by,
+    index,
+    models,
+    own_words,
+    passage,
+    plan,
+    tower,
+    write_passages,
+)
 from tests.tiny_bases import tiny_encoder
 from ytrag_core.config import BuildSettings, EvolutionSettings, ExtractionSettings, LLMSettings
 from ytrag_core.errors import ConfigError
 from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.llm.stages import StageModels
-from ytrag_core.llm.usage import Usage
-from ytrag_core.pipeline.estimate import estimate_extraction
 from ytrag_core.pipeline.jobs import list_jobs
 from ytrag_core.pipeline.plan import ExtractionPlan, parse_rule
 from ytrag_core.pipeline.report import StageRecorder
@@ -31,36 +40,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.pipeline.plan import ExtractorName
-    from ytrag_core.pipeline.report import BuildReport
-
-PEOPLE = (
-    "Ada Marrick",
-    "Tom Pell",
-    "Rufina Stell",
-    "Bastian Orrel",
-    "Perrin Dask",
-    "Nora Quade",
-    "Lucan Ferrow",
-)
-DEAD = "http://127.0.0.1:9/v1"
-
-
-def tower(person: str) -> str:
-    return f"{person.split()[1]} Tower"
-
-
-def passage(person: str) -> str:
-    return f"{person} built the {tower(person)}. It stands on a hill."
-
-
-def built_by(kb: Path) -> set[str]:
-    """Return who built what, as the model says it; rules find other words."""
-    entities = [row["name"] for row in table_rows(kb, "entities")]
-    relations = [row["name"] for row in table_rows(kb, "relations")]
-    return {
-        entities[row["head"]] for row in table_rows(kb, "triples") if relations[row["relation"]] == "built"
-    }
 
 
 @pytest.fixture(scope="module")
@@ -70,34 +49,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
-    rows = [{"id": f"d{n}", "title": f"Doc {n}", "text": passage(who)} for n, who in enumerate(PEOPLE)]
-    return write_lines(tmp_path / "docs.jsonl", rows)
+    return write_passages(tmp_path)
 
 
-def models(server: ReadingServer | str, **settings: Any) -> StageModels:
-    url = server if isinstance(server, str) else server.base_url
-    chosen: dict[str, Any] = {"timeout": 10.0, "max_retries": 0, **settings}
-    return StageModels.of_endpoint(LLMSettings(base_url=url, model="reader", **chosen))
-
-
-def plan(
-    server: ReadingServer | str | None, extractor: ExtractorName = "auto", **more: Any
-) -> ExtractionPlan:
-    names = ("rules", "retry_failed", "summaries", "models")
-    given: dict[str, Any] = {"summaries": False, **{name: more.pop(name) for name in names if name in more}}
-    given.setdefault("models", None if server is None else models(server))
-    return ExtractionPlan(extractor, settings=ExtractionSettings(**more), **given)
-
-
-def index(
-    kb: Path,
-    encoder: Encoder,
-    plan: ExtractionPlan | None,
-    *sources: Path,
-    schema: str | None = None,
-    settings: BuildSettings | None = None,
-) -> BuildReport:
-    return KnowledgeBase.build(kb, sources, encoder=encoder, plan=plan, schema=schema, settings=settings)
+DEAD = "http://127.0.0.1:9/v1"
 
 
 def test_passages_are_read_once_and_kept(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
@@ -206,40 +161,6 @@ def test_without_a_fallback_a_failed_passage_is_found_by_its_text(
     assert base.retrieve("Who built the Quade Tower?", routes=["bm25"]).chunks[0].id == "d5"
 
 
-def dear(asked: Asked) -> Reply:
-    usage = {"prompt_tokens": 2500, "completion_tokens": 60, "total_tokens": 2560}
-    return chat(json.dumps(facts_of(asked.passage)), usage=usage)
-
-
-@pytest.mark.parametrize(
-    "bound", [{"max_tokens": 12_000}, {"max_cost": 0.013, "price_in": 1.0, "price_out": 2.0}]
-)
-def test_a_bound_stops_cleanly_and_the_next_run_goes_on(
-    tmp_path: Path, docs: Path, tiny: Encoder, bound: dict[str, Any]
-) -> None:
-    kb = tmp_path / "kb"
-    settings: dict[str, Any] = {"max_reply_tokens": 200, "concurrency": 3}
-    with reading_server(dear) as server:
-        report = index(kb, tiny, plan(server, **settings, **bound), docs)
-        first = server.passages()
-        spent = report.language_model
-        assert spent is not None
-        assert 1 <= len(first) < len(PEOPLE)
-        assert spent["prompt_tokens"] + spent["completion_tokens"] <= 12_000
-        if "max_cost" in bound:
-            assert 0 < spent["cost"] <= 0.013
-        assert spent["pending"] == len(PEOPLE) - len(first)
-        assert "could exceed" in spent["stopped"]
-        assert any("run the same command again" in told for told in report.notes)
-        assert report.counts["chunks"] == len(PEOPLE)
-        assert list_jobs(kb).counts["pending"] == len(PEOPLE) - len(first)
-        rest = index(kb, tiny, plan(server, **settings), docs)
-        assert rest.language_model is not None
-        assert rest.language_model["stopped"] == ""
-        assert sorted(server.passages()) == sorted(map(passage, PEOPLE))
-    assert built_by(kb) == set(PEOPLE)
-
-
 def test_a_dead_endpoint_stops_the_run_and_costs_no_document(
     tmp_path: Path, docs: Path, tiny: Encoder
 ) -> None:
@@ -298,13 +219,6 @@ def test_switching_the_extractor_uses_what_each_has_read(tmp_path: Path, docs: P
     assert "raised" not in relations()
 
 
-def own_words(asked: Asked) -> dict[str, Any]:
-    said = facts_of(asked.passage)
-    for triple in said["relations"]:
-        triple["relation"] = "raised"
-    return said
-
-
 def test_a_model_that_is_wanted_has_to_be_there(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
     wishes: tuple[dict[str, Any], ...] = (
         {"extractor": "llm"},
@@ -353,86 +267,6 @@ def test_types_may_be_held_to_the_schema(tmp_path: Path, docs: Path, tiny: Encod
     assert report.counts["entities"] == 2 * len(PEOPLE)
 
 
-def test_an_estimate_sends_and_changes_nothing(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
-    kb = tmp_path / "kb"
-    asking: dict[str, Any] = {"price_in": 1.0, "price_out": 4.0}
-
-    def estimate(plan: ExtractionPlan) -> Any:
-        return estimate_extraction(kb, [docs], tiny, BuildSettings(), plan, StageRecorder())
-
-    with reading_server() as server:
-        before = estimate(plan(server, **asking))
-        assert not kb.exists()
-        assert not server.asked
-        assert (before.documents, before.chunks, before.to_send) == (7, 7, 7)
-        assert before.cost == pytest.approx((before.prompt_tokens + 4 * before.completion_tokens) / 1e6)
-        index(kb, tiny, plan(server, rules=(("d0", "offline"),)), docs)
-        n_asked = len(server.asked)
-        snapshot = sorted(path.name for path in (kb / "snapshots").iterdir())
-        after = estimate(plan(server, **asking))
-        assert (after.to_send, after.known) == (1, 6)
-        assert len(server.asked) == n_asked
-        assert sorted(path.name for path in (kb / "snapshots").iterdir()) == snapshot
-    nobody = estimate(plan(None))
-    assert (nobody.to_send, nobody.cost) == (7, None)
-    assert nobody.to_json()["dry_run"] is True
-
-
-def test_an_estimate_leaves_out_what_failed_before(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
-    kb = tmp_path / "kb"
-    with reading_server(lambda asked: chat("no facts today")) as server:
-        index(kb, tiny, plan(server), docs)
-        told = estimate_extraction(kb, [docs], tiny, BuildSettings(), plan(server), StageRecorder())
-        n_asked = len(server.asked)
-        index(kb, tiny, plan(server), docs)
-        assert len(server.asked) == n_asked
-    assert (told.to_send, told.failed_before) == (0, 7)
-    assert told.prompt_tokens == 0
-
-
-def community_words(kb: Path, column: str) -> list[str]:
-    return [row[column] for row in table_rows(kb, "communities")]
-
-
-def test_communities_are_named_by_the_model_and_remembered(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
-    kb = tmp_path / "kb"
-    with reading_server() as server:
-        report = index(kb, tiny, plan(server, summaries=None), docs)
-        assert report.language_model is not None
-        assert report.language_model["communities"]["described"] == report.counts["communities"]
-        assert all(name.startswith("Group ") for name in community_words(kb, "name"))
-        assert all(text.startswith("Summary ") for text in community_words(kb, "summary"))
-        n_asked = len(server.asked)
-        index(kb, tiny, plan(server, summaries=True), docs)
-        assert len(server.asked) == n_asked
-    index(kb, tiny, plan(None), docs)
-    assert not any(name.startswith("Group ") for name in community_words(kb, "name"))
-    index(kb, tiny, None, docs)  # nobody is asked, and what was written before still fits
-    assert all(name.startswith("Group ") for name in community_words(kb, "name"))
-
-
-@pytest.mark.parametrize(
-    "reply", [failure(500), chat("no"), chat('{"communities": [{"id": 99, "name": "x"}]}')]
-)
-def test_communities_keep_names_by_rules_where_the_model_fails(
-    tmp_path: Path, docs: Path, tiny: Encoder, reply: Reply
-) -> None:
-    kb = tmp_path / "kb"
-    with reading_server(lambda asked: reads(asked) if asked.passage else reply) as server:
-        report = index(kb, tiny, plan(server, summaries=True), docs)
-    assert report.counts["communities"] > 0
-    assert all(community_words(kb, "name"))
-    assert not any(community_words(kb, "summary"))
-
-
-def test_naming_communities_stays_below_its_bound(tmp_path: Path, docs: Path, tiny: Encoder) -> None:
-    with reading_server() as server:
-        report = index(tmp_path / "a", tiny, plan(server, summaries=True, community_tokens=100), docs)
-        assert not [asked for asked in server.asked if not asked.passage]
-        assert report.language_model is not None
-        assert report.language_model["communities"]["described"] == 0
-
-
 def test_a_recorded_extraction_counts_before_all_others(tmp_path: Path, tiny: Encoder) -> None:
     record = {"id": "p0", "title": "Doc", "text": passage(PEOPLE[0])}
     folder = tmp_path / "openie"
@@ -459,18 +293,6 @@ def test_a_passage_is_asked_about_in_the_users_words(tmp_path: Path, tiny: Encod
         (asked,) = server.asked
     assert asked.turns[0]["content"].startswith("Read it my way. - Use the types")
     assert "Title: Harbour\n" in asked.text
-
-
-def test_what_is_left_of_a_bound_is_what_naming_may_take() -> None:
-    settings = ExtractionSettings(max_tokens=5000, community_tokens=4000)
-    used = Usage(3, 2500, 500)
-    assert ExtractionPlan(settings=settings).after(used).settings.community_tokens == 2000
-    assert ExtractionPlan().after(used).settings.community_tokens == 10_000
-    dear = ExtractionSettings(max_cost=0.01, price_in=1.0, price_out=4.0)
-    assert ExtractionPlan(settings=dear).after(used).settings.community_tokens == 1375
-    free = ExtractionSettings(max_cost=0.01, price_in=0.0, price_out=0.0)
-    assert ExtractionPlan(settings=free).after(used).settings.community_tokens == 10_000
-    assert ExtractionPlan(settings=settings).after(Usage(9, 9000, 0)).settings.community_tokens == 0
 
 
 def test_style_and_bounds_last_until_someone_says_otherwise(

@@ -12,7 +12,9 @@ from ytrag_core.cli_agent import ask, chat, trace_app
 from ytrag_core.cli_entities import entities_app
 from ytrag_core.cli_eval import eval_app
 from ytrag_core.cli_explain import explain
-from ytrag_core.cli_index import build, index, naming_plan, show_build
+from ytrag_core.cli_extraction import naming_plan
+from ytrag_core.cli_groups import with_groups
+from ytrag_core.cli_index import build, index, show_build
 from ytrag_core.cli_jobs import jobs
 from ytrag_core.cli_models import models_app
 from ytrag_core.cli_options import (
@@ -23,9 +25,9 @@ from ytrag_core.cli_options import (
     PrecisionChoice,
     PrecisionOption,
     ResolveOption,
-    ReuseOption,
     SchemaOption,
     SummariesOption,
+    VectorOptions,
 )
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
@@ -118,14 +120,14 @@ app.command("index", epilog="Example: ytrag index notes/ report.md --kb kb")(ind
 
 
 @import_app.command("openie", epilog="Example: ytrag import openie my-corpus/ --kb kb")
+@with_groups
 def import_openie(
     folder: FolderArgument,
     kb: KbOption,
+    *,
     schema: SchemaOption = None,
     resolve: ResolveOption = None,
-    encoder: EncoderOption = None,
-    precision: PrecisionOption = PrecisionChoice.AUTO,
-    reuse_vectors: ReuseOption = None,
+    vectors: VectorOptions,
     summaries: SummariesOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -133,7 +135,10 @@ def import_openie(
     from ytrag_core.pipeline.settings import settings_for
 
     build(
-        *("openie", [folder], kb, encoder, precision, reuse_vectors),
+        "openie",
+        [folder],
+        kb,
+        vectors,
         as_json=as_json,
         schema=schema,
         settings=settings_for(kb, resolve=resolve and resolve.value),
@@ -142,19 +147,22 @@ def import_openie(
 
 
 @import_app.command("edges", epilog="Example: ytrag import edges my-graph/ --kb kb")
+@with_groups
 def import_edges(
     folder: FolderArgument,
     kb: KbOption,
+    *,
     replace: Annotated[bool, typer.Option("--replace", help="Replace another graph in DIR.")] = False,
-    encoder: EncoderOption = None,
-    precision: PrecisionOption = PrecisionChoice.AUTO,
-    reuse_vectors: ReuseOption = None,
+    vectors: VectorOptions,
     summaries: SummariesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import a folder with nodes.parquet {id, name, type?} and edges.parquet {src, relation, dst}."""
     build(
-        *("edges", [folder], kb, encoder, precision, reuse_vectors),
+        "edges",
+        [folder],
+        kb,
+        vectors,
         as_json=as_json,
         replace=replace,
         plan=naming_plan(summaries),
@@ -162,24 +170,19 @@ def import_edges(
 
 
 @app.command(epilog="Example: ytrag reembed --kb kb --encoder multilingual-e5-small")
-def reembed(
-    kb: KbOption,
-    encoder: EncoderOption = None,
-    precision: PrecisionOption = PrecisionChoice.AUTO,
-    reuse_vectors: ReuseOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@with_groups
+def reembed(kb: KbOption, *, vectors: VectorOptions, as_json: JsonOption = False) -> None:
     """Encode everything in a knowledge base with another encoder; nothing is read or extracted again."""
     from ytrag_core.knowledge_base import KnowledgeBase
 
     with progress_bars() as progress:
         report = KnowledgeBase.reembed(
             kb,
-            encoder=encoder,
-            precision=precision.value,
+            encoder=vectors.encoder,
+            precision=vectors.precision.value,
             encoder_place=encoder_place(),
             progress=progress,
-            reuse_vectors=reuse_vectors,
+            reuse_vectors=vectors.reuse_vectors,
         )
     show_build(report, kb, as_json=as_json)
 

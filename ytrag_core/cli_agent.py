@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ytrag_core.cli_groups import with_groups
 from ytrag_core.cli_options import JsonOption, KbOption, Mode, QuestionArgument, TopKOption
 from ytrag_core.console import emit_json, note, stderr_console, stdout_console
 from ytrag_core.environment import language_models, open_base
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from ytrag_core.agent.conversation import Turn
     from ytrag_core.agent.events import Event
     from ytrag_core.agent.model import Answer
-    from ytrag_core.knowledge_base import KnowledgeBase
-    from ytrag_core.llm.stages import StageModels
 
 __all__ = ["ask", "chat", "trace_app"]
 
@@ -45,6 +45,40 @@ TraceOption = Annotated[
     typer.Option("--trace", metavar="FILE", help="Write all that happens here.", show_default=False),
 ]
 
+
+@dataclass(frozen=True, slots=True)
+class AskOptions:
+    """How questions are answered, and what that may cost."""
+
+    mode: ModeOption = Mode.OPEN
+    top_k: TopKOption = 20
+    max_steps: StepsOption = 5
+    max_calls: CallsOption = 12
+    max_tokens: TokensOption = 60_000
+    max_seconds: SecondsOption = 300.0
+    context_tokens: ContextOption = 3000
+    trace: TraceOption = None
+
+    def budget(self) -> Budget:
+        """Return the limits.
+
+        Raises
+        ------
+        ConfigError
+            They do not go together.
+        """
+        from pydantic import ValidationError
+
+        from ytrag_core.agent.budget import Budget
+
+        limits = ("max_steps", "max_calls", "max_tokens", "max_seconds", "context_tokens")
+        try:
+            return Budget(**{name: getattr(self, name) for name in limits})
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ConfigError(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None
+
+
 trace_app = typer.Typer(
     no_args_is_help=True,
     help="Look into what happened on the way to an answer.",
@@ -52,17 +86,12 @@ trace_app = typer.Typer(
 )
 
 
+@with_groups
 def ask(
     question: QuestionArgument,
     kb: KbOption,
-    mode: ModeOption = Mode.OPEN,
-    top_k: TopKOption = 20,
-    max_steps: StepsOption = 5,
-    max_calls: CallsOption = 12,
-    max_tokens: TokensOption = 60_000,
-    max_seconds: SecondsOption = 300.0,
-    context_tokens: ContextOption = 3000,
-    trace: TraceOption = None,
+    *,
+    options: AskOptions,
     stream: Annotated[
         bool | None,
         typer.Option(
@@ -78,30 +107,13 @@ def ask(
     endpoint; otherwise the evidence itself is shown. When a budget is reached, the best answer so far comes
     back.
     """
-    llm = _models(mode)
-    asking = _Asker(
-        open_base(kb),
-        mode,
-        llm,
-        _budget(max_steps, max_calls, max_tokens, max_seconds, context_tokens),
-        top_k,
-    )
-    live = not as_json and llm is not None and (sys.stdout.isatty() if stream is None else stream)
-    asking.ask(_clean(question), (), trace=trace, live=live, as_json=as_json)
+    asker = _Asker(kb, options)
+    live = not as_json and asker.has_model and (sys.stdout.isatty() if stream is None else stream)
+    asker.ask(_clean(question), (), trace=options.trace, live=live, as_json=as_json)
 
 
-def chat(
-    kb: KbOption,
-    mode: ModeOption = Mode.OPEN,
-    top_k: TopKOption = 20,
-    max_steps: StepsOption = 5,
-    max_calls: CallsOption = 12,
-    max_tokens: TokensOption = 60_000,
-    max_seconds: SecondsOption = 300.0,
-    context_tokens: ContextOption = 3000,
-    trace: TraceOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@with_groups
+def chat(kb: KbOption, *, options: AskOptions, as_json: JsonOption = False) -> None:
     """Answer one question after the other; a follow-up may point to what went before.
 
     Questions are lines of standard input; an empty one is left out, the end of input or /quit ends. --json
@@ -110,18 +122,11 @@ def chat(
     from ytrag_core.agent.conversation import Turn
     from ytrag_core.agent.trace import TraceWriter
 
-    llm = _models(mode)
-    asker = _Asker(
-        open_base(kb),
-        mode,
-        llm,
-        _budget(max_steps, max_calls, max_tokens, max_seconds, context_tokens),
-        top_k,
-    )
+    asker = _Asker(kb, options)
     history: list[Turn] = []
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     with ExitStack() as stack:
-        write = stack.enter_context(TraceWriter(trace)) if trace is not None else None
+        write = None if options.trace is None else stack.enter_context(TraceWriter(options.trace))
         while True:
             if is_terminal:
                 sys.stdout.write("\n> ")
@@ -137,7 +142,7 @@ def chat(
                     question,
                     history,
                     write=write,
-                    live=is_terminal and llm is not None,
+                    live=is_terminal and asker.has_model,
                     as_json=as_json,
                     lines=True,
                 )
@@ -170,14 +175,17 @@ def trace_show(
 class _Asker:
     """Asks one knowledge base and shows what comes back."""
 
-    def __init__(
-        self, base: KnowledgeBase, mode: Mode, llm: StageModels | None, budget: Budget, top_k: int
-    ) -> None:
-        self._base = base
-        self._mode = mode
-        self._llm = llm
-        self._budget = budget
-        self._top_k = top_k
+    def __init__(self, kb: Path, options: AskOptions) -> None:
+        self._llm = None if options.mode is Mode.EVIDENCE else language_models()
+        self._base = open_base(kb)
+        self._budget = options.budget()
+        self._mode = options.mode
+        self._top_k = options.top_k
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a language model is asked."""
+        return self._llm is not None
 
     def ask(
         self,
@@ -221,24 +229,6 @@ class _Asker:
             is_there = shown is not None and same_text(shown.text, answer.answer)
             show_answer(stdout_console(), answer, is_written=is_there)
         return answer
-
-
-def _models(mode: Mode) -> StageModels | None:
-    return None if mode is Mode.EVIDENCE else language_models()
-
-
-def _budget(steps: int, calls: int, tokens: int, seconds: float, context: int) -> Budget:
-    from pydantic import ValidationError
-
-    from ytrag_core.agent.budget import Budget
-
-    try:
-        return Budget(
-            max_steps=steps, max_calls=calls, max_tokens=tokens, max_seconds=seconds, context_tokens=context
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None
 
 
 def _clean(question: str) -> str:

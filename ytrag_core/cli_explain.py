@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from ytrag_core.cli_filters import (
-    AttributeOption,
-    EntityTypeOption,
-    HardOption,
-    RelationOption,
-    RerankerOption,
-    RoutesOption,
-    WhereOption,
-    chosen_filters,
-)
-from ytrag_core.cli_options import JsonOption, KbOption, QuestionArgument, comma_names
+from ytrag_core.cli_filters import FilterOptions
+from ytrag_core.cli_groups import with_groups
+from ytrag_core.cli_options import JsonOption, KbOption, QuestionArgument
 from ytrag_core.console import emit_json, printable, stdout_console
 from ytrag_core.environment import open_base
 
@@ -35,29 +27,24 @@ _N_PATHS = 3
 _N_SEEDS = 8
 
 
+@with_groups
 def explain(
     question: QuestionArgument,
     kb: KbOption,
+    *,
     chunk: Annotated[
         str | None,
         typer.Option("--chunk", metavar="ID", help="Only this passage.", show_default="the best ones"),
     ] = None,
     top_k: Annotated[int, typer.Option("--top-k", min=1, help="How many passages to explain.")] = 5,
-    routes: RoutesOption = None,
-    entity_type: EntityTypeOption = None,
-    relation: RelationOption = None,
-    attribute: AttributeOption = None,
-    hard: HardOption = False,
-    where: WhereOption = None,
-    reranker: RerankerOption = None,
+    filters: FilterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Tell why passages are found: each route's rank, score and share, the names, facts, paths and seeds."""
     from ytrag_core.documents.text import clean_text
 
-    chosen = chosen_filters(entity_type, relation, attribute, where, reranker, hard=hard)
-    names = comma_names(routes, "--routes")
-    told = open_base(kb).explain(clean_text(question), chunk, top_k=top_k, routes=names, **chosen)
+    chosen = filters.chosen()
+    told = open_base(kb).explain(clean_text(question), chunk, top_k=top_k, **chosen)
     if as_json:
         emit_json(told.to_json())
     else:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from ytrag_core.cli_options import comma_names
+from ytrag_core.errors import ConfigError
 
-__all__ = [
-    "AttributeOption",
-    "EntityTypeOption",
-    "HardOption",
-    "RelationOption",
-    "RerankerOption",
-    "RoutesOption",
-    "WhereOption",
-    "chosen_filters",
-]
+__all__ = ["FilterOptions"]
 
 _PANEL = "Filters and reranking"
 
@@ -86,41 +78,44 @@ RoutesOption = Annotated[
 ]
 
 
-def chosen_filters(
-    entity_type: Sequence[str] | None,
-    relation: Sequence[str] | None,
-    attribute: Sequence[str] | None,
-    where: Sequence[str] | None,
-    reranker: Path | None,
-    *,
-    hard: bool,
-) -> dict[str, Any]:
-    """Return what these options mean, as arguments of `KnowledgeBase.retrieve`.
+@dataclass(frozen=True, slots=True)
+class FilterOptions:
+    """What may be returned for a question, and who reads it again."""
 
-    Raises
-    ------
-    QueryError
-        A condition cannot be read.
-    ConfigError
-        `--hard` stands without any type.
-    ModelError
-        There is no cross-encoder in the folder.
-    """
-    from ytrag_core.errors import ConfigError
-    from ytrag_core.retrieval.conditions import metadata_filter
-    from ytrag_core.retrieval.type_filter import TypeFilter
+    routes: RoutesOption = None
+    entity_type: EntityTypeOption = None
+    relation: RelationOption = None
+    attribute: AttributeOption = None
+    hard: HardOption = False
+    where: WhereOption = None
+    reranker: RerankerOption = None
 
-    types = TypeFilter(
-        entity_types=tuple(entity_type or ()),
-        relations=tuple(relation or ()),
-        attributes=tuple(attribute or ()),
-        hard=hard,
-    )
-    if hard and not types:
-        raise ConfigError("--hard arrived alone; it needs --entity-type, --relation or --attribute")
-    chosen: dict[str, Any] = {"types": types or None, "where": metadata_filter(where)}
-    if reranker is not None:
-        from ytrag_core.embedding.cross_encoder import CrossEncoder
+    def chosen(self) -> dict[str, Any]:
+        """Return what they mean, as arguments of `KnowledgeBase.retrieve` and `KnowledgeBase.explain`.
 
-        chosen["reranker"] = CrossEncoder.load(reranker)
-    return chosen
+        Raises
+        ------
+        QueryError
+            A condition cannot be read.
+        ConfigError
+            `--hard` stands without any type, or `--routes` without any name.
+        ModelError
+            There is no cross-encoder in the folder.
+        """
+        from ytrag_core.retrieval.conditions import metadata_filter
+        from ytrag_core.retrieval.type_filter import TypeFilter
+
+        types = TypeFilter(
+            entity_types=tuple(self.entity_type or ()),
+            relations=tuple(self.relation or ()),
+            attributes=tuple(self.attribute or ()),
+            hard=self.hard,
+        )
+        if self.hard and not types:
+            raise ConfigError("--hard arrived alone; it needs --entity-type, --relation or --attribute")
+        chosen: dict[str, Any] = {"types": types or None, "where": metadata_filter(self.where)}
+        if self.reranker is not None:
+            from ytrag_core.embedding.cross_encoder import CrossEncoder
+
+            chosen["reranker"] = CrossEncoder.load(self.reranker)
+        return {**chosen, "routes": comma_names(self.routes, "--routes")}

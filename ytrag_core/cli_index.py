@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
+from ytrag_core.cli_extraction import ExtractionOptions
+from ytrag_core.cli_groups import with_groups
 from ytrag_core.cli_options import (
     ChunkOverlapOption,
     ChunkTokensOption,
-    EncoderOption,
     Evolution,
     EvolveOption,
-    Extractor,
     JsonOption,
     KbOption,
-    PrecisionChoice,
-    PrecisionOption,
     ResolveOption,
-    ReuseOption,
     SchemaOption,
     SomePathsArgument,
-    Style,
-    UnknownTypes,
+    VectorOptions,
 )
 from ytrag_core.console import emit_json, note, progress_bars, stdout_console
-from ytrag_core.environment import encoder_place, language_models, load_encoder
+from ytrag_core.environment import encoder_place, load_encoder
 from ytrag_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,115 +29,23 @@ if TYPE_CHECKING:
     from ytrag_core.pipeline.plan import ExtractionPlan
     from ytrag_core.pipeline.report import BuildReport
 
-__all__ = ["build", "index", "naming_plan", "show_build"]
+__all__ = ["build", "index", "show_build"]
 
 BuildFormat = Literal["documents", "openie", "edges"]
-_MODEL = "Language model"
-_BUDGET = "What it may cost"
 
 
+@with_groups
 def index(
     kb: KbOption,
     paths: SomePathsArgument = None,
+    *,
     schema: SchemaOption = None,
-    extractor: Annotated[
-        Extractor,
-        typer.Option(help="Who extracts: a language model, rules, or auto: the model where one is set."),
-    ] = Extractor.AUTO,
-    extractor_for: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--extractor-for",
-            metavar="GLOB=EXTRACTOR",
-            help="Another extractor for some documents: '*.pdf=llm'; repeatable, the last counts.",
-            show_default=False,
-        ),
-    ] = None,
-    style: Annotated[
-        Style | None,
-        typer.Option(
-            "--extraction-style",
-            help="chunk: a call a passage; sentences: a call a sentence, for small models.",
-            show_default="that of the knowledge base, else chunk",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    unknown_types: Annotated[
-        UnknownTypes | None,
-        typer.Option(
-            help="Types that the schema lacks: propose and keep, or drop.",
-            show_default="that of the knowledge base, else propose",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=256, help="Calls at a time.", rich_help_panel=_MODEL)
-    ] = 8,
-    retry_failed: Annotated[
-        bool,
-        typer.Option(
-            "--retry-failed",
-            help="Send only the passages that failed before (see `ytrag jobs`); needs no PATH.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = False,
-    summaries: Annotated[
-        bool | None,
-        typer.Option(
-            "--summaries/--no-summaries",
-            help="Let the model name communities.",
-            show_default="where a model is set",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Say what would be sent and cost; send nothing.", rich_help_panel=_BUDGET
-        ),
-    ] = False,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Stop before this run has taken more tokens.",
-            rich_help_panel=_BUDGET,
-            show_default=False,
-        ),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="Stop before this run has cost more.", rich_help_panel=_BUDGET, show_default=False
-        ),
-    ] = None,
-    price_in: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            envvar="YTRAG_LLM_PRICE_IN",
-            help="Price of a million tokens in.",
-            rich_help_panel=_BUDGET,
-            show_default=False,
-        ),
-    ] = None,
-    price_out: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            envvar="YTRAG_LLM_PRICE_OUT",
-            help="Price of a million tokens out.",
-            rich_help_panel=_BUDGET,
-            show_default=False,
-        ),
-    ] = None,
+    extraction: ExtractionOptions,
     evolve: EvolveOption = Evolution.REVIEW,
     chunk_tokens: ChunkTokensOption = None,
     chunk_overlap: ChunkOverlapOption = None,
     resolve: ResolveOption = None,
-    encoder: EncoderOption = None,
-    precision: PrecisionOption = PrecisionChoice.AUTO,
-    reuse_vectors: ReuseOption = None,
+    vectors: VectorOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Index documents: text, Markdown, HTML, PDF, Word, tables and JSON.
@@ -155,27 +57,14 @@ def index(
     With YTRAG_LLM_BASE_URL and YTRAG_LLM_MODEL set, a language model extracts. A run that was stopped, by
     Ctrl-C, a crash or --max-tokens, goes on where it was: nothing that is finished is sent again.
     """
-    if not paths and not retry_failed:
+    if not paths and not extraction.retry_failed:
         raise ConfigError("no PATH arrived; name a file, a folder or a pattern to index")
-    if dry_run and retry_failed:
+    if extraction.dry_run and extraction.retry_failed:
         raise ConfigError(
             "--dry-run tells what PATH would cost and --retry-failed sends what failed; "
             "`ytrag jobs --failed` lists that without sending it"
         )
-    plan = _plan(
-        kb,
-        extractor,
-        extractor_for or [],
-        retry_failed=retry_failed,
-        summaries=summaries,
-        style=style and style.value,
-        unknown_types=unknown_types and unknown_types.value,
-        concurrency=concurrency,
-        max_tokens=max_tokens,
-        max_cost=max_cost,
-        price_in=price_in,
-        price_out=price_out,
-    )
+    plan = extraction.plan(kb)
     from ytrag_core.config import EvolutionSettings
     from ytrag_core.pipeline.settings import settings_for
 
@@ -186,47 +75,19 @@ def index(
         chunk_overlap=chunk_overlap,
         resolve=resolve and resolve.value,
     )
-    if dry_run:
-        _show_estimate(paths or [], kb, plan, settings, schema, encoder, precision, as_json=as_json)
+    if extraction.dry_run:
+        _show_estimate(paths or [], kb, plan, settings, schema, vectors, as_json=as_json)
         return
     build(
-        *("documents", paths or [], kb, encoder, precision, reuse_vectors),
+        "documents",
+        paths or [],
+        kb,
+        vectors,
         as_json=as_json,
         schema=schema,
         settings=settings,
         plan=plan,
     )
-
-
-def _plan(
-    kb: Path,
-    extractor: Extractor,
-    rules: list[str],
-    *,
-    retry_failed: bool,
-    summaries: bool | None,
-    **settings: Any,
-) -> ExtractionPlan:
-    from ytrag_core.pipeline.plan import ExtractionPlan, parse_rule
-    from ytrag_core.pipeline.settings import extraction_settings_for
-
-    parsed = tuple(map(parse_rule, rules))
-    asks_nobody = extractor is Extractor.OFFLINE and not summaries and all(n == "offline" for _, n in parsed)
-    return ExtractionPlan(
-        extractor=extractor.value,
-        rules=parsed,
-        settings=extraction_settings_for(kb, **settings),
-        models=None if asks_nobody and not retry_failed else language_models(),
-        retry_failed=retry_failed,
-        summaries=summaries,
-    )
-
-
-def naming_plan(summaries: bool) -> ExtractionPlan | None:
-    """Return the plan of a build that extracts nothing: to name communities, or none."""
-    from ytrag_core.pipeline.plan import ExtractionPlan
-
-    return ExtractionPlan(models=language_models(), summaries=True) if summaries else None
 
 
 def _show_estimate(
@@ -235,8 +96,7 @@ def _show_estimate(
     plan: ExtractionPlan,
     settings: BuildSettings,
     schema: str | None,
-    encoder: str | None,
-    precision: PrecisionChoice,
+    vectors: VectorOptions,
     *,
     as_json: bool,
 ) -> None:
@@ -244,7 +104,7 @@ def _show_estimate(
     from ytrag_core.pipeline.report import StageRecorder
 
     with progress_bars() as progress:
-        loaded = load_encoder(progress, encoder, precision.value, kb)
+        loaded = load_encoder(progress, vectors.encoder, vectors.precision.value, kb)
         estimate = estimate_extraction(kb, paths, loaded, settings, plan, StageRecorder(progress), schema)
     if as_json:
         emit_json(estimate.to_json())
@@ -278,9 +138,7 @@ def build(
     kind: BuildFormat,
     sources: list[Path],
     kb: Path,
-    encoder: str | None,
-    precision: PrecisionChoice,
-    reuse_vectors: Path | None,
+    vectors: VectorOptions,
     *,
     as_json: bool,
     schema: str | None = None,
@@ -297,13 +155,13 @@ def build(
             sources,
             format=kind,
             settings=settings,
-            encoder=encoder,
-            precision=precision.value,
+            encoder=vectors.encoder,
+            precision=vectors.precision.value,
             encoder_place=encoder_place(),
             progress=progress,
             schema=schema,
             replace=replace,
-            reuse_vectors=reuse_vectors,
+            reuse_vectors=vectors.reuse_vectors,
             plan=plan,
         )
     show_build(report, kb, as_json=as_json)

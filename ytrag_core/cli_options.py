@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -27,13 +28,13 @@ __all__ = [
     "QuestionArgument",
     "Resolve",
     "ResolveOption",
-    "ReuseOption",
     "SchemaOption",
     "SomePathsArgument",
     "Style",
     "SummariesOption",
     "TopKOption",
     "UnknownTypes",
+    "VectorOptions",
     "checked_out",
     "comma_depths",
     "comma_names",
@@ -118,6 +119,17 @@ ReuseOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorOptions:
+    """Which encoder makes the vectors, in which numbers, and where some of them are already."""
+
+    encoder: EncoderOption = None
+    precision: PrecisionOption = PrecisionChoice.AUTO
+    reuse_vectors: ReuseOption = None
+
+
 KbOption = Annotated[Path, typer.Option("--kb", metavar="DIR", help="The knowledge base, a directory.")]
 EvolveOption = Annotated[
     Evolution,

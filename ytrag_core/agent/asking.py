@@ -14,12 +14,12 @@ from ytrag_core.agent.dialogue import Dialogue
 from ytrag_core.agent.events import Asked, Done, Retrieved, Rewritten
 from ytrag_core.agent.grounding import Settled, settle
 from ytrag_core.agent.language import phrase
-from ytrag_core.agent.machine import Lookup, Phase
 from ytrag_core.agent.model import Answer, Step, SubAnswer
 from ytrag_core.agent.one_call import answer_in_one_call
 from ytrag_core.agent.plan import filled
 from ytrag_core.agent.run import Run
 from ytrag_core.agent.simple import is_simple
+from ytrag_core.agent.state import Lookup, Phase
 from ytrag_core.errors import ConfigError
 from ytrag_core.llm.language import question_language
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from ytrag_core.agent.conversation import Turn
     from ytrag_core.agent.events import Event
-    from ytrag_core.agent.machine import State
     from ytrag_core.agent.run import Library
+    from ytrag_core.agent.state import State
     from ytrag_core.llm.chat import LanguageModel
     from ytrag_core.llm.language import Language
     from ytrag_core.llm.stages import StageModels
@@ -181,7 +181,7 @@ def _of_run(run: Run, state: State, caller: Caller, language: Language) -> Answe
         settled = settle(run.grounded, state.mode, language)
     refused = state.phase is Phase.REFUSED or not settled.text
     text = _refusal(state, language) if refused else settled.text
-    citations = _known_sources(state) if refused else settled.chunk_ids
+    citations = state.sources if refused else settled.chunk_ids
     evidence = run.evidence()
     timings = _timings(evidence, caller)
     return Answer(
@@ -234,18 +234,13 @@ def _sub_answers(state: State) -> tuple[SubAnswer, ...]:
     return tuple(subs)
 
 
-def _known_sources(state: State) -> tuple[str, ...]:
-    found = (chunk_id for finding in state.findings.values() for chunk_id in finding.chunk_ids)
-    return tuple(dict.fromkeys(found))
-
-
 def _refusal(state: State, language: Language) -> str:
     """Return why there is no answer, and what was found on the way."""
     if state.stop == "no evidence":
         return phrase("nothing", language)
     name = _REASONS.get(state.stop, "unfinished" if state.stop in _LIMITS else "refusal")
     lines = [phrase(name, language)]
-    numbers = {chunk_id: number for number, chunk_id in enumerate(_known_sources(state), 1)}
+    numbers = {chunk_id: number for number, chunk_id in enumerate(state.sources, 1)}
     for sub in state.plan.subs:
         finding = state.findings.get(sub.number)
         if finding is not None and finding.chunk_ids:

@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ytrag_core.agent.budget import BudgetReached
 from ytrag_core.agent.dialogue import prompt_tokens
@@ -18,11 +18,11 @@ from ytrag_core.llm.tokens import estimate_tokens
 from ytrag_core.llm.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ytrag_core.agent.budget import Meter
     from ytrag_core.agent.events import Event
-    from ytrag_core.llm.chat import Completion, LanguageModel, Message
+    from ytrag_core.llm.chat import Completion, LanguageModel, Message, StreamingModel
     from ytrag_core.llm.language import Language
     from ytrag_core.llm.stages import StageModels
 
@@ -60,12 +60,6 @@ class Models:
         """Return a prompt, the user's own where there is one."""
         own = getattr(self._llm, "prompt", None)
         return str(own(name, language)) if callable(own) else prompt(name, language)
-
-
-class _Streaming(Protocol):
-    def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, **options: Any
-    ) -> Generator[str, None, Completion]: ...
 
 
 @dataclass(slots=True)
@@ -240,7 +234,7 @@ def _complete(
     """Return a model's reply, piece by piece where that is wanted and it can."""
     if on_piece is None or not callable(getattr(model, "stream", None)):
         return model.complete(messages, max_tokens=max_tokens, schema=schema)
-    streaming = cast("_Streaming", model)
+    streaming = cast("StreamingModel", model)
     bounded = "schema" in inspect.signature(streaming.stream).parameters
     options = {"schema": schema} if bounded else {}
     stream = streaming.stream(messages, max_tokens=max_tokens, **options)

@@ -6,15 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-__all__ = [
-    "citations_inside",
-    "cited_numbers",
-    "resolve_citations",
-    "rewrite_citations",
-    "without_citations",
-]
+__all__ = ["citations_inside", "cited_numbers", "rewrite_citations", "without_citations"]
 
 _NUMBERS = r"\^?\d{1,4}(?:\s*(?:[,，、;；]|[-–~至到])\s*\^?\d{1,4})*"
 _CITATION = re.compile(rf"[ \t]*(?:\[\s*{_NUMBERS}\s*\](?!\()|[【［]\s*{_NUMBERS}\s*[】］])")
@@ -67,33 +61,6 @@ def rewrite_citations(text: str, renumber: Callable[[int], int | None]) -> str:
         return f"{blank}[{', '.join(str(number) for number in numbers)}]"
 
     return _CITATION.sub(rewritten, text)
-
-
-def resolve_citations(text: str, chunk_ids: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return a text whose citations are renumbered in order of first mention, and the chunks they stand for.
-
-    Parameters
-    ----------
-    text
-        Cites passages by number.
-    chunk_ids
-        Number n stands for `chunk_ids[n - 1]`.
-
-    Returns
-    -------
-    text : str
-        Number n now stands for the n-th chunk returned. Citations of passages that do not exist are gone.
-    chunk_ids : tuple of str
-        Each cited chunk once.
-    """
-    order: dict[str, int] = {}
-
-    def renumber(number: int) -> int | None:
-        if not 1 <= number <= len(chunk_ids):
-            return None
-        return order.setdefault(chunk_ids[number - 1], len(order) + 1)
-
-    return rewrite_citations(text, renumber).strip(), tuple(order)
 
 
 def _numbers(citation: str) -> list[int]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ytrag_core.agent.plan import Plan, SubQuestion, make_plan
 from ytrag_core.errors import ReplyError
+from ytrag_core.llm.forms import exactly, list_of
 from ytrag_core.llm.structured import json_from_reply
 from ytrag_core.schema.model import type_key
 
@@ -68,25 +69,16 @@ def decomposition_schema(schema: GraphSchema | None) -> dict[str, Any]:
     kind_names: dict[str, Any] = {"type": "string"}
     if schema is not None:
         kind_names["enum"] = [kind.name for kind in schema.entity_types]
-    properties = {
-        "id": {"type": "integer"},
-        "question": {"type": "string"},
-        "needs": {"type": "array", "items": {"type": "integer"}, "maxItems": MAX_SUB_QUESTIONS},
-        "types": {"type": "array", "items": kind_names, "maxItems": _MAX_TYPES},
-        "kind": {"type": "string", "enum": list(_KINDS)},
-    }
-    sub = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"sub_questions": {"type": "array", "items": sub, "maxItems": MAX_SUB_QUESTIONS}},
-        "required": ["sub_questions"],
-        "additionalProperties": False,
-    }
+    sub = exactly(
+        {
+            "id": {"type": "integer"},
+            "question": {"type": "string"},
+            "needs": list_of({"type": "integer"}, MAX_SUB_QUESTIONS),
+            "types": list_of(kind_names, _MAX_TYPES),
+            "kind": {"type": "string", "enum": list(_KINDS)},
+        }
+    )
+    return exactly({"sub_questions": list_of(sub, MAX_SUB_QUESTIONS)})
 
 
 def read_plan(text: str, schema: GraphSchema | None = None) -> Plan | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ytrag_core.agent.context import Fact
-    from ytrag_core.agent.machine import State
+    from ytrag_core.agent.state import State
     from ytrag_core.llm.language import Language
     from ytrag_core.retrieval.model import ChunkHit
     from ytrag_core.schema.model import GraphSchema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ytrag_core.agent.citations import citations_inside, rewrite_citations
 from ytrag_core.agent.claims import OWN_MARK, contributes, split_claims, states, words_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ytrag_core.agent.claims import Claim
-    from ytrag_core.agent.machine import Draft, Mode
+    from ytrag_core.agent.state import Draft, Mode
     from ytrag_core.llm.language import Language
 
 __all__ = ["Grounded", "GroundedClaim", "Settled", "ground", "settle"]
@@ -48,6 +48,15 @@ class GroundedClaim:
     chunk_ids: tuple[str, ...]
     is_supported: bool
     is_own: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "text": self.claim.text,
+            "supported": self.is_supported,
+            "own": self.is_own,
+            "chunk_ids": list(self.chunk_ids),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ytrag_core.errors import ReplyError
+from ytrag_core.llm.forms import exactly, list_of
 from ytrag_core.llm.structured import json_from_reply
 
 if TYPE_CHECKING:
@@ -15,23 +16,14 @@ __all__ = ["judge_schema", "read_verdicts"]
 
 def judge_schema(n_claims: int) -> dict[str, Any]:
     """Return the JSON Schema of the verdicts on so many claims."""
-    properties = {
-        "claim": {"type": "integer"},
-        "stated": {"type": "boolean"},
-        "passages": {"type": "array", "items": {"type": "integer"}, "maxItems": 4},
-    }
-    verdict = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"verdicts": {"type": "array", "items": verdict, "maxItems": n_claims}},
-        "required": ["verdicts"],
-        "additionalProperties": False,
-    }
+    verdict = exactly(
+        {
+            "claim": {"type": "integer"},
+            "stated": {"type": "boolean"},
+            "passages": list_of({"type": "integer"}, 4),
+        }
+    )
+    return exactly({"verdicts": list_of(verdict, n_claims)})
 
 
 def read_verdicts(text: str, n_claims: int, chunk_ids: Sequence[str]) -> dict[int, tuple[str, ...]]:

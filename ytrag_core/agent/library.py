@@ -9,7 +9,7 @@ from ytrag_core.retrieval.type_filter import TypeFilter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ytrag_core.agent.machine import Lookup
+    from ytrag_core.agent.state import Lookup
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.retrieval.model import Evidence
     from ytrag_core.retrieval.options import Filters

@@ -11,11 +11,12 @@ from ytrag_core.agent.calls import Caller, Models
 from ytrag_core.agent.dialogue import Dialogue
 from ytrag_core.agent.events import AnswerPiece
 from ytrag_core.agent.grounding import ground, settle
+from ytrag_core.agent.interests import Interest
 from ytrag_core.agent.language import phrase
-from ytrag_core.agent.machine import Draft
 from ytrag_core.agent.model import Answer, Step
-from ytrag_core.agent.pool import EvidencePool, Interest
+from ytrag_core.agent.pool import EvidencePool
 from ytrag_core.agent.reply import REFUSAL_MARKER, direct_answer, is_refusal
+from ytrag_core.agent.state import Draft
 from ytrag_core.agent.writing import AnswerStream
 from ytrag_core.errors import ConfigError, LLMError
 from ytrag_core.llm.language import question_language

@@ -68,28 +68,9 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     @property
-    def n_hops(self) -> int:
-        """Length of the longest chain of sub-questions that need each other; 1 without any."""
-        depth: dict[int, int] = {}
-        for sub in self.subs:
-            depth[sub.number] = 1 + max((depth[need] for need in sub.needs), default=0)
-        return max(depth.values(), default=1)
-
-    @property
     def is_simple(self) -> bool:
         """Whether there is nothing to put together."""
         return len(self.subs) < 2
-
-    def levels(self) -> list[list[SubQuestion]]:
-        """Return the sub-questions in groups: those of a group need only earlier groups."""
-        depth: dict[int, int] = {}
-        groups: list[list[SubQuestion]] = []
-        for sub in self.subs:
-            level = depth[sub.number] = 1 + max((depth[need] for need in sub.needs), default=-1)
-            if level == len(groups):
-                groups.append([])
-            groups[level].append(sub)
-        return groups
 
 
 def make_plan(subs: Sequence[SubQuestion], notes: Sequence[str] = ()) -> Plan:

@@ -15,9 +15,10 @@ from ytrag_core.retrieval.model import Evidence
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from ytrag_core.agent.interests import Interest
     from ytrag_core.retrieval.model import ChunkHit, PathHit, TripleHit
 
-__all__ = ["EvidencePool", "Interest"]
+__all__ = ["EvidencePool"]
 
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
 _RANK_OFFSET = 10.0
@@ -30,25 +31,6 @@ _FACTS_PER_QUERY = 8
 _CHAINS_PER_QUERY = 3
 _N_FACTS = 16
 _N_KEPT = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Interest:
-    """A query and how much it counts now.
-
-    Attributes
-    ----------
-    query
-        What was looked up.
-    weight
-        1 for what is asked now, less for what is still open or only in the background.
-    is_new
-        Whether its passages have not been read yet.
-    """
-
-    query: str
-    weight: float
-    is_new: bool = True
 
 
 @dataclass(slots=True)

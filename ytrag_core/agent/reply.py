@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from ytrag_core.agent.machine import Draft, Finding, Reply
+from ytrag_core.agent.state import Draft, Finding, Reply
 from ytrag_core.errors import ReplyError
 from ytrag_core.llm.chat import strip_reasoning
+from ytrag_core.llm.forms import exactly, list_of
 from ytrag_core.llm.structured import json_from_reply
 
 if TYPE_CHECKING:
@@ -133,32 +134,24 @@ def _references(value: Any) -> list[int | str]:
 
 def reply_schema(plan: Plan) -> dict[str, Any]:
     """Return the JSON Schema of a reply to a thought's prompt."""
-    numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": _MAX_FOUND}
+    numbers = list_of({"type": "integer"}, _MAX_FOUND)
     properties: dict[str, Any] = {"thought": {"type": "string"}}
     if not plan.is_simple:
-        found = {
-            "type": "object",
-            "properties": {
+        found = exactly(
+            {
                 "id": {"type": "integer", "enum": [sub.number for sub in plan.subs]},
                 "answer": {"type": "string"},
                 "passages": numbers,
-            },
-            "required": ["id", "answer", "passages"],
-            "additionalProperties": False,
-        }
-        properties["found"] = {"type": "array", "items": found, "maxItems": len(plan.subs)}
+            }
+        )
+        properties["found"] = list_of(found, len(plan.subs))
     properties |= {
         "decision": {"type": "string", "enum": ["answer", "search", "refuse"]},
         "query": {"type": "string"},
         "answer": {"type": "string"},
         "passages": numbers,
     }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return exactly(properties)
 
 
 def read_reply(text: str, chunk_ids: Sequence[str], *, is_cut: bool = False) -> Reply:

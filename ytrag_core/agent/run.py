@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ytrag_core.agent.budget import BudgetReached
-from ytrag_core.agent.claims import contributes, states
+from ytrag_core.agent.checking import checked_by_words, judged, likely_passages, verified
 from ytrag_core.agent.context import Fact
 from ytrag_core.agent.decomposition import decomposition_schema, read_plan
 from ytrag_core.agent.dialogue import Dialogue
 from ytrag_core.agent.events import AnswerPiece, Checked, Decomposed, Problem, Retrieved, Thought
-from ytrag_core.agent.grounding import Grounded, ground
-from ytrag_core.agent.judging import judge_schema, read_verdicts
+from ytrag_core.agent.interests import Interest, interests_of
 from ytrag_core.agent.loops import repeats
-from ytrag_core.agent.machine import (
-    Phase,
-    Verdict,
-    begin,
-    checked,
-    planned,
-    replied,
-    retrieved,
-    stopped,
-)
+from ytrag_core.agent.machine import begin, checked, planned, replied, retrieved, stopped
 from ytrag_core.agent.model import Step
-from ytrag_core.agent.plan import Plan, filled, ready
-from ytrag_core.agent.pool import EvidencePool, Interest
+from ytrag_core.agent.plan import Plan
+from ytrag_core.agent.pool import EvidencePool
 from ytrag_core.agent.reply import read_reply, reply_schema
+from ytrag_core.agent.state import Phase, Verdict
 from ytrag_core.agent.writing import AnswerStream
 from ytrag_core.errors import LLMError, ReplyError
 
@@ -38,7 +28,8 @@ if TYPE_CHECKING:
 
     from ytrag_core.agent.calls import Caller
     from ytrag_core.agent.events import Event
-    from ytrag_core.agent.machine import Lookup, Mode, Reply, State
+    from ytrag_core.agent.grounding import Grounded
+    from ytrag_core.agent.state import Lookup, Mode, Reply, State
     from ytrag_core.llm.chat import Completion, Message
     from ytrag_core.llm.language import Language
     from ytrag_core.retrieval.model import ChunkHit, Evidence
@@ -46,11 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Library", "Run"]
 
-_OPEN_WEIGHT = 0.4
-_QUESTION_WEIGHT = 0.25
 _N_COMMUNITIES = 3
 _DECOMPOSE_TOKENS = 700
-_JUDGE_TOKENS = 500
 _DECOMPOSE_SHARE = 0.25
 """Of the time that is left: a slow decomposition must not cost the retrieval and the answer."""
 
@@ -84,6 +72,8 @@ class Run:
         Of the question.
     top_k
         Most passages in one prompt.
+    simple
+        Whether the question needs no decomposition.
     schema
         The types that there are.
     emit
@@ -114,7 +104,6 @@ class Run:
         self.notes: list[str] = []
         self.order: list[ChunkHit] = []
         self.grounded: Grounded | None = None
-        self.retrieval_ms = 0.0
         budget = caller.meter.budget
         self.state = begin(question, mode, max_steps=budget.max_steps, simple=simple)
         self._library = library
@@ -210,7 +199,6 @@ class Run:
         for lookup, evidence in zip(state.lookups, found, strict=True):
             self.pool.add(lookup.query, evidence)
         ms = round((time.perf_counter() - started) * 1e3, 3)
-        self.retrieval_ms += ms
         chunk_ids = dict.fromkeys(chunk.id for evidence in found for chunk in evidence.chunks[: self._top_k])
         n_new = self.pool.n_unread(chunk_ids) + self.pool.n_facts - n_facts
         queries = [lookup.query for lookup in state.lookups]
@@ -218,9 +206,8 @@ class Run:
         return retrieved(state, n_new=n_new, n_known=self.pool.n_known)
 
     def _reason(self, state: State) -> State:
-        interests = self._interests(state)
-        pinned = self._pinned(state)
-        self.order = self.pool.ranked(interests, pinned)
+        interests = interests_of(state)
+        self.order = self.pool.ranked(interests, state.pinned)
         facts = self.pool.skeleton([interest.query for interest in interests])
         messages, context = self._dialogue.think(
             state, self.order[: self._top_k], [*facts, *self._groups(state)]
@@ -264,30 +251,12 @@ class Run:
         """Return the state after a reply; none at all counts as one that is not usable."""
         self._raw = done.text if done is not None else ""
         is_cut = done is not None and done.finish_reason == "length"
-        reply = self._verified(state, read_reply(self._raw, self._shown, is_cut=is_cut))
+        reply = verified(read_reply(self._raw, self._shown, is_cut=is_cut), state, self.pool)
         after = replied(state, reply, self._is_repeat)
         self._tell(state, reply)
         return after
 
-    def _verified(self, state: State, reply: Reply) -> Reply:
-        """Return a reply of which every answered sub-question cites only passages that hold its answer."""
-        questions = {sub.number: filled(sub.question, state.answers) for sub in state.plan.subs}
-        findings = []
-        for finding in reply.findings:
-            cited = [
-                chunk_id
-                for chunk_id, text in zip(finding.chunk_ids, self.pool.texts(finding.chunk_ids), strict=True)
-                if contributes(finding.answer, text)
-            ]
-            stated = states(finding.answer, self.pool.texts(cited), given=questions.get(finding.sub, ""))
-            findings.append(replace(finding, chunk_ids=tuple(cited) if stated else ()))
-        return replace(reply, findings=tuple(findings))
-
     def _tell(self, state: State, reply: Reply) -> None:
-        found = [
-            {"id": finding.sub, "answer": finding.answer, "chunk_ids": list(finding.chunk_ids)}
-            for finding in reply.findings
-        ]
         if reply.decision == "unusable":
             self._problem("the reply held no decision")
         self.steps.append(Step(" | ".join(state.current), reply.thought, self._shown))
@@ -298,7 +267,7 @@ class Run:
                 reply.thought,
                 reply.decision,
                 reply.query,
-                found,
+                [finding.to_json() for finding in reply.findings],
                 list(self._shown),
             )
         )
@@ -307,32 +276,18 @@ class Run:
         draft = state.draft
         if draft is None:
             return stopped(state, state.stop)
-        likely = [*draft.cited, *draft.chunk_ids, *self._pinned(state)]
-        order = dict.fromkeys(
-            [*likely, *(chunk.id for chunk in self.order), *self.pool.found(state.asked[-1])]
-        )
-        known = {chunk_id: chunk for chunk_id in order if (chunk := self.pool.chunk(chunk_id)) is not None}
-        texts = {chunk_id: f"{chunk.title}\n{chunk.text}" for chunk_id, chunk in known.items()}
-        facts = [fact.line for fact in self.pool.skeleton(state.asked)]
-        grounded = ground(draft, state.question, texts, facts, mode=state.mode, links=self._links(state))
+        passages = likely_passages(draft, state, self.pool, self.order)
+        grounded = checked_by_words(draft, state, self.pool, passages)
         n_before = self._caller.meter.usage.llm_calls
         if grounded.unsupported and self._may_judge(state):
-            grounded = self._judged(state, grounded, list(known.values()))
+            grounded = self._judged(state, grounded, passages)
         calls = self._caller.meter.usage.llm_calls - n_before
         self.grounded = grounded
         missing = [grounded.claims[place].claim.text for place in grounded.unsupported]
         verdict = Verdict(not missing, 0 not in grounded.unsupported, " ".join(missing[:1]))
         after = checked(state, verdict, self._is_repeat, calls=calls)
-        claims: list[dict[str, Any]] = [
-            {
-                "text": one.claim.text,
-                "supported": one.is_supported,
-                "own": one.is_own,
-                "chunk_ids": list(one.chunk_ids),
-            }
-            for one in grounded.claims
-        ]
         query = verdict.query if after.phase is Phase.RETRIEVE else ""
+        claims = [one.to_json() for one in grounded.claims]
         self._emit(Checked(self._at, claims, [one.to_json() for one in grounded.removed], query))
         return after
 
@@ -343,42 +298,12 @@ class Run:
             and state.stop not in ("calls", "tokens", "seconds")
         )
 
-    def _judged(self, state: State, grounded: Grounded, chunks: Sequence[ChunkHit]) -> Grounded:
-        """Return the draft with what a model of its own judges to be stated in other words."""
-        places = grounded.unsupported
-        claims = [grounded.claims[place].claim.text for place in places]
-        messages, context = self._dialogue.judge(state.question, claims, chunks)
+    def _judged(self, state: State, grounded: Grounded, passages: Sequence[ChunkHit]) -> Grounded:
         try:
-            done = self._caller.ask(
-                "judge", "judge", messages, max_tokens=_JUDGE_TOKENS, schema=judge_schema(len(claims))
-            )
+            return judged(grounded, state.question, passages, self._caller, self._dialogue)
         except (LLMError, BudgetReached) as error:
             self._problem(f"the claims could not be judged: {error}")
             return grounded
-        for number, chunk_ids in read_verdicts(done.text, len(claims), context.chunk_ids).items():
-            grounded = grounded.with_support(places[number - 1], chunk_ids)
-        return grounded
-
-    def _interests(self, state: State) -> list[Interest]:
-        """Return what is asked now, what is still open, and the question behind it all."""
-        # A thought that is only asked for once more sees what the one before it did not.
-        is_new = state.stop not in ("loop", "no progress")
-        interests = {query: Interest(query, 1.0, is_new=is_new) for query in state.current}
-        for sub in ready(state.plan, state.answers):
-            query = filled(sub.question, state.answers)
-            interests.setdefault(query, Interest(query, _OPEN_WEIGHT, is_new=False))
-        interests.setdefault(state.question, Interest(state.question, _QUESTION_WEIGHT, is_new=False))
-        return list(interests.values())
-
-    def _links(self, state: State) -> list[str]:
-        """Return the passages that answered sub-questions."""
-        found = (chunk_id for finding in state.findings.values() for chunk_id in finding.chunk_ids)
-        return list(dict.fromkeys(found))
-
-    def _pinned(self, state: State) -> list[str]:
-        """Return the passages that what is known rests on."""
-        cited = state.draft.cited if state.draft is not None else ()
-        return list(dict.fromkeys([*self._links(state), *cited]))
 
     def _groups(self, state: State) -> list[Fact]:
         """Return the communities where one is asked about: what its members have in common."""

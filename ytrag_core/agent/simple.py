@@ -28,7 +28,6 @@ _CLAUSE = re.compile(
 _ANY_CLAUSE = re.compile(
     r"\S[^?]*?[a-z'’]\s*,?\s+(?:(?:in|on|at|of|from|to|by|under|with|aboard|for)\s+which|whose|whom)\b"
 )
-_OPENING_CLAUSE = re.compile(rf"\A\W*(?:wh\w+|in wh\w+)\s+(?:{_ROLES})s?\s+(?:that|who)\b", re.IGNORECASE)
 _SILENT_CLAUSE = re.compile(
     rf"\b(?:the|an?)\s+(?:\w+\s+)?(?:{_ROLES})s?\s+(?:the\s+)?(?:[A-Z][\w'’.-]*\s+){{1,6}}(?:is|was|are|were|has|had|plays?|belongs?|comes?|came|died|lived|work(?:s|ed))\b"
 )

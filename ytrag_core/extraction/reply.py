@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, WithJsonSchema, create_model, model_validator
 
 from ytrag_core.extraction.tolerant import Records, read_records
+from ytrag_core.llm.forms import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +20,7 @@ _TEXT = {"type": "string"}
 
 
 def _records(**fields: dict[str, Any]) -> WithJsonSchema:
-    item = {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }
-    return WithJsonSchema({"type": "array", "items": item})
+    return WithJsonSchema({"type": "array", "items": exactly(fields)})
 
 
 class ChunkReply(BaseModel):

@@ -51,11 +51,6 @@ class Selection:
         self.nodes = nodes
 
     @property
-    def is_all(self) -> bool:
-        """Whether nothing is left out."""
-        return self.chunks is None and self.triples is None and self.nodes is None
-
-    @property
     def is_empty(self) -> bool:
         """Whether no passage and no triple is left."""
         view = self._view

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ytrag_core.kernels.path_steps import path_steps
+from ytrag_core.kernels.path_words import step_words
 from ytrag_core.kernels.paths import longer_paths
 from ytrag_core.retrieval.masks import Selection
 
@@ -135,7 +136,7 @@ class _BeamSearch:
 
     def step(self, hop: int) -> bool:
         """Prolong all paths by one triple and keep the best; False where none can be prolonged."""
-        view, asked = self._view, self._asked
+        view = self._view
         ends = np.ascontiguousarray(self._nodes[:, hop])
         if hop > 0:
             self._cost += self._passing(ends)
@@ -144,38 +145,22 @@ class _BeamSearch:
         if not owner.shape[0]:
             return False
         cost = self._cost[owner] + _CHOICE_COST * np.log(fan_out)
+        agreement, covered, matched, said = self._words(steps, owner)
         index, strings = view.triple_index, view.strings
         bits = strings["vectors"].view(np.uint16)
-        (
-            chosen,
-            self._scores,
-            self._facts,
-            self._relations,
-            self._covered,
-            self._matched,
-            self._said,
-        ) = longer_paths(
+        chosen, self._scores, self._facts, self._relations = longer_paths(
             bits,
             bits[:0] if index is None else index.vectors.view(np.uint16),
             strings["node_string"],
             strings["relation_string"],
             self._query.question,
             self._query.residual,
-            asked.relation_words,
-            view.relation_words.said,
-            asked.places,
-            asked.weight,
-            np.float32(asked.asked),
-            _WORD_GAIN,
             steps,
             ends,
             owner,
-            cost - _STEP_BONUS * np.float32(hop),
+            _WORD_GAIN * agreement - (cost - _STEP_BONUS * np.float32(hop)),
             self._facts,
             self._relations,
-            self._covered,
-            self._matched,
-            self._said,
             _EXPANDED,
             self._settings.beam,
         )
@@ -183,7 +168,26 @@ class _BeamSearch:
         self._nodes, self._triples = self._nodes[before], self._triples[before]
         self._nodes[:, hop + 1], self._triples[:, hop] = steps[chosen, 2], steps[chosen, 0]
         self._cost = cost[chosen]
+        self._covered, self._matched, self._said = covered[chosen], matched[chosen], said[chosen]
         return True
+
+    def _words(
+        self, steps: NDArray[np.int32], owner: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint64], NDArray[np.float32], NDArray[np.float32]]:
+        """Return how far the words of each path with a step are those asked for, and these words."""
+        asked = self._asked
+        return step_words(
+            asked.relation_words,
+            self._view.relation_words.said,
+            asked.places,
+            asked.weight,
+            np.float32(asked.asked),
+            steps,
+            owner,
+            self._covered,
+            self._matched,
+            self._said,
+        )
 
     def _passing(self, nodes: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return what it costs to pass through each node."""
