@@ -23,6 +23,7 @@ from ytrag_core.retrieval.relation_words import RelationWords, relation_texts
 from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passage, passage_of
 from ytrag_core.retrieval.titles import TitleIndex, title_arrays
 from ytrag_core.retrieval.trust import Background, sample_rows
+from ytrag_core.storage.advice import repair_advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,7 +93,8 @@ class SnapshotView:
             return int(self.snapshot.manifest.counts[name])
         except KeyError as error:
             raise SnapshotError(
-                f"{self.snapshot.path}: the manifest has no count of {name}; build the knowledge base again"
+                f"{self.snapshot.path}: the manifest has no count of {name}; "
+                f"{repair_advice(self.snapshot.path)}"
             ) from error
 
     @cached_property
