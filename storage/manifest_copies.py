@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ytrag_core.storage.layout import snapshot_name
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.storage.meta import MetaStore
 
-__all__ = ["TABLE", "keep_manifest", "kept_manifest"]
+__all__ = ["TABLE", "keep_manifest", "kept_manifest", "kept_names"]
 
 TABLE = (
     "CREATE TABLE IF NOT EXISTS snapshot_manifests(snapshot TEXT PRIMARY KEY, content BLOB NOT NULL,"
@@ -60,16 +60,24 @@ def kept_manifest(path: Path, name: str) -> bytes | None:
     name
         Name of the snapshot.
     """
+    rows = _rows(path, "SELECT content, sha256 FROM snapshot_manifests WHERE snapshot = ?", name)
+    return next((content for content, sha256 in rows if hashlib.sha256(content).hexdigest() == sha256), None)
+
+
+def kept_names(path: Path) -> list[str]:
+    """Return the names of the snapshots whose manifests a store has copies of, the newest first."""
+    return [str(row[0]) for row in _rows(path, "SELECT snapshot FROM snapshot_manifests ORDER BY 1 DESC")]
+
+
+def _rows(path: Path, statement: str, *values: str) -> list[tuple[Any, ...]]:
+    """Return rows of a store; none where it cannot be read."""
     if not path.is_file():
-        return None
+        return []
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
     for wanted in (address, f"{address}&immutable=1"):  # without write access no log can be opened
         try:
             with closing(sqlite3.connect(wanted, uri=True)) as connection:
-                row = connection.execute(
-                    "SELECT content, sha256 FROM snapshot_manifests WHERE snapshot = ?", (name,)
-                ).fetchone()
+                return connection.execute(statement, values).fetchall()
         except sqlite3.Error:
             continue
-        return row[0] if row and hashlib.sha256(row[0]).hexdigest() == row[1] else None
-    return None
+    return []

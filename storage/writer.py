@@ -140,9 +140,16 @@ class SnapshotWriter:
             self.path.mkdir()
 
     def _live(self) -> Snapshot | None:
-        """Return the live snapshot, after a look at the sizes of its files."""
+        """Return the live snapshot, after a look at the sizes of its files.
+
+        A first one that nothing names is the live one: the build that wrote it died before it could say so,
+        or `CURRENT` was lost since.
+        """
         if layout.read_current(self.root) is None:
-            return None
+            if not layout.snapshot_numbers(self.root):
+                return None
+            Snapshot.open_number(self.root, 1)
+            layout.write_current(self.root, layout.snapshot_name(1))
         return Snapshot.open(self.root, verify="size")
 
     def __exit__(
@@ -215,9 +222,9 @@ class SnapshotWriter:
             sources=_plain(list(sources)),
         )
         content = manifest_bytes(manifest)
-        keep_manifest(self.meta, self._number, content, self._oldest())
         write_stamps(self.path, manifest.files)
         write_synced(self.path / MANIFEST_NAME, content)
+        keep_manifest(self.meta, self._number, content, self._oldest())
         final = self.path.with_name(manifest.snapshot)
         with writing(final):
             for folder in (*sorted(path for path in self.path.rglob("*") if path.is_dir()), self.path):

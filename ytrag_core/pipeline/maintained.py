@@ -22,7 +22,7 @@ class Maintained:
 
     @staticmethod
     def verify(path: str | Path, *, progress: Progress = no_progress) -> BaseState:
-        """Read every file of the knowledge base at `path` and compare its checksum; nothing is changed.
+        """Read every file of the knowledge base at `path`, and compare; nothing is changed.
 
         Parameters
         ----------
@@ -41,9 +41,9 @@ class Maintained:
         SnapshotError
             There is no knowledge base, or it was written by a later version.
         """
-        from ytrag_core.storage.checking import check_base
+        from ytrag_core.pipeline.checked import check_all
 
-        return check_base(Path(path), lambda done, total: progress("verify", done, total))
+        return check_all(Path(path), lambda done, total: progress("verify", done, total))
 
     @staticmethod
     def repair(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.pipeline.adopted import adopted_manifest
+from ytrag_core.pipeline.checked import check_all
 from ytrag_core.pipeline.rederive import LostError, make_again
 from ytrag_core.pipeline.restore import restore_rows
 from ytrag_core.storage import layout
-from ytrag_core.storage.checking import check_base, check_snapshot, manifest_of
+from ytrag_core.storage.checking import check_snapshot, manifest_of
 from ytrag_core.storage.files import fsync_path, sha256_files, write_synced, writing
 from ytrag_core.storage.manifest import MANIFEST_NAME, manifest_bytes, parse_manifest
-from ytrag_core.storage.manifest_copies import kept_manifest
+from ytrag_core.storage.manifest_copies import kept_manifest, kept_names
 from ytrag_core.storage.mending import Aside, MendingWriter, link_or_copy, locked
 from ytrag_core.storage.salvage import salvage_meta
 from ytrag_core.storage.snapshot import Snapshot
@@ -172,7 +173,7 @@ class _Repair:
         def told(done: int, total: int) -> None:
             self._recorder.progress(_STAGE, done, total)
 
-        return check_base(self._root, told)
+        return check_all(self._root, told)
 
     def _mend(self, state: BaseState) -> None:
         self._current(state)
@@ -190,18 +191,22 @@ class _Repair:
         self._report.files.append(Repaired(path, how))
 
     def _current(self, state: BaseState) -> None:
-        """Let `CURRENT` name a snapshot: the newest that is whole, else the newest that has a manifest."""
+        """Let `CURRENT` name a snapshot: the newest of which it is known what it should be."""
         if not any(file.path == layout.CURRENT_NAME for file in state.wrong):
             return
         numbers = layout.snapshot_numbers(self._root)
         names = [layout.snapshot_name(number) for number in reversed(numbers)]
-        wrong = {file.path.split("/")[1] for file in state.wrong if "/" in file.path}
         known = [name for name in names if manifest_of(self._root, name)[0] is not None]
-        choice = next((name for name in known if name not in wrong), next(iter(known or names), None))
-        self._aside.move(self._root / layout.CURRENT_NAME)
+        kept = kept_names(self._root / layout.META_NAME)
+        choice = next(iter(known or names or kept), None)
         if choice is None:
-            self._report.notes.append("no snapshot is left: the next build makes one of what is stored")
-            return
+            raise SnapshotError(
+                f"no snapshot of {self._root} is left, nor what one should be: build it in a new directory"
+            )
+        if not names:
+            with writing(self._root):
+                (self._root / layout.SNAPSHOTS_NAME / choice).mkdir(parents=True)
+        self._aside.move(self._root / layout.CURRENT_NAME)
         layout.write_current(self._root, choice)
         self._done(layout.CURRENT_NAME, f"names snapshot {choice} again")
 
@@ -249,7 +254,7 @@ class _Repair:
     def _live(self, name: str, files: list[FileState]) -> None:
         folder = self._root / layout.SNAPSHOTS_NAME / name
         snapshot = self._snapshot(name)
-        if snapshot is not None and any(file.state == "unchecked" for file in files):
+        if snapshot is not None and (not files or any(file.state == "unchecked" for file in files)):
             files = list(check_snapshot(self._root, name, "live"))  # its manifest was in the store
         wrong = [file for file in files if file.is_wrong]
         if not wrong:

@@ -13,6 +13,7 @@ from ytrag_core.errors import SnapshotError
 from ytrag_core.extraction.codec import extraction_to_json
 from ytrag_core.extraction.model import EntityMention, Extraction
 from ytrag_core.extraction.offline import extract_offline
+from ytrag_core.pipeline.checked import chunk_hash
 from ytrag_core.pipeline.cutting import WHOLE, cut_label
 from ytrag_core.pipeline.extractions import (
     OFFLINE,
@@ -107,7 +108,7 @@ def _lacking(meta: MetaStore, snapshot: Snapshot) -> list[tuple[DocumentRow, lis
     """Return the documents of the snapshot that the store has not, or has with other passages."""
     stored: dict[str, list[str]] = defaultdict(list)
     for row in meta.chunks():
-        fits = row.sha256 == _chunk_hash(row.title, row.text, row.start)
+        fits = row.sha256 == chunk_hash(row.title, row.text, row.start)
         stored[row.document_id].append(row.id if fits else "")
     hashes = meta.document_hashes()
     found = []
@@ -159,14 +160,10 @@ def _chunk(document: DocumentRow, position: int, row: Mapping[str, Any]) -> Chun
         text=row["text"],
         start=row["start"],
         end=row["end"],
-        sha256=_chunk_hash(row["title"], row["text"], row["start"]),
+        sha256=chunk_hash(row["title"], row["text"], row["start"]),
         page=row.get("page"),
         heading=row.get("heading") or "",
     )
-
-
-def _chunk_hash(title: str, text: str, start: int) -> str:
-    return content_hash(title, text, "first" if start == 0 else "later")
 
 
 def _restore_extractions(
