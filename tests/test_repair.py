@@ -17,7 +17,7 @@ from tests.tiny_bases import name_of, tiny_encoder, write_names
 from ytrag_core.errors import LockedError, NewerFormatError, SnapshotError
 from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.storage.mending import locked
-from ytrag_core.storage.snapshot import Snapshot
+from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
 from ytrag_core.storage.vector_store import VectorStore
 
 if TYPE_CHECKING:
@@ -160,7 +160,9 @@ def repair(root: Path, encoder: CountingEncoder, **options: Any) -> RepairReport
     return KnowledgeBase.repair(root, encoder=encoder, **options)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage", ["in turn", *(pytest.param(damage, marks=pytest.mark.slow) for damage in DAMAGES)]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_file_of_a_snapshot_is_found_and_made_again(
     copy: Callable[[str], Path], encoder: CountingEncoder, kind: str, damage: str
@@ -169,8 +171,9 @@ def test_each_file_of_a_snapshot_is_found_and_made_again(
     before, answer = contents(root), answers(root, encoder)
     place = live_folder(root).relative_to(root).as_posix()
     assert not wrong(root)
-    for name in before:
-        DAMAGES[damage](root / place / name)
+    for turn, name in enumerate(before):
+        how = [*DAMAGES][turn % len(DAMAGES)] if damage == "in turn" else damage
+        DAMAGES[how](root / place / name)
         assert wrong(root) == [f"{place}/{name}"]
         with pytest.raises(SnapshotError, match=f"run `ytrag repair --kb {root}`"):
             KnowledgeBase.open(root, encoder=encoder)
@@ -181,7 +184,7 @@ def test_each_file_of_a_snapshot_is_found_and_made_again(
         assert contents(root) == before, name
         assert not wrong(root)
         assert len(encoder.encoded) == 0 or name.startswith("vectors/")
-        if damage != "removed":
+        if how != "removed":
             (kept,) = [path for path in (root / "damaged").rglob("*") if path.is_file()]
             assert kept.relative_to(root / report.aside).as_posix() == f"{place}/{name}"
             shutil.rmtree(root / "damaged")
@@ -216,7 +219,7 @@ def damaged_pages(path: Path, pages: Sequence[int]) -> None:
     path.write_bytes(content)
 
 
-META_DAMAGES: dict[str, Callable[[Path], None]] = {
+META_DAMAGES: dict[str, Callable[[Path], object]] = {
     "removed": removed,
     "empty": lambda path: path.write_bytes(b""),
     "truncated": truncated,
@@ -458,3 +461,21 @@ def test_another_writer_is_not_disturbed(copy: Callable[[str], Path], encoder: C
     assert not KnowledgeBase.verify(root).is_written
     repair(root, encoder)
     assert not wrong(root)
+
+
+def test_a_first_build_that_runs_is_not_called_interrupted(
+    encoder: CountingEncoder, home: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "first"
+    other = tmp_path / "other"
+    with SnapshotWriter(root):
+        why = r"has no finished snapshot yet: its first build is running \(pid \d+\); wait for it to end"
+        with pytest.raises(SnapshotError, match=why):
+            KnowledgeBase.reembed(root, encoder=encoder)
+        with pytest.raises(SnapshotError, match=why):
+            KnowledgeBase.build(other, [home / "edges1"], format="edges", encoder=encoder, reuse_vectors=root)
+        assert KnowledgeBase.verify(root).is_written
+    with pytest.raises(SnapshotError, match="its first build was interrupted"):
+        KnowledgeBase.reembed(root, encoder=encoder)
+    assert not wrong(root)
+    assert not repair(root, encoder).files

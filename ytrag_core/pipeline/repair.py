@@ -157,6 +157,7 @@ class _Repair:
         self._source = source
         self._aside = Aside(root)
         self._report = RepairReport(root)
+        self._has_new_store = False
 
     def run(self) -> RepairReport:
         state = self._check()
@@ -234,6 +235,7 @@ class _Repair:
         with writing(path):
             ready.rename(path)
             fsync_path(self._root)
+        self._has_new_store = True
 
     def _known(self, name: str | None, meta: Path) -> Snapshot | None:
         """Return the live snapshot, if only by the copy of its manifest in a store."""
@@ -254,8 +256,8 @@ class _Repair:
     def _live(self, name: str, files: list[FileState]) -> None:
         folder = self._root / layout.SNAPSHOTS_NAME / name
         snapshot = self._snapshot(name)
-        if snapshot is not None and (not files or any(file.state == "unchecked" for file in files)):
-            files = list(check_snapshot(self._root, name, "live"))  # its manifest was in the store
+        if snapshot is not None and (self._has_new_store or not files):
+            files = list(check_snapshot(self._root, name, "live"))  # the store has the copy of its manifest
         wrong = [file for file in files if file.is_wrong]
         if not wrong:
             return

@@ -36,6 +36,7 @@ from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from ytrag_core.pipeline.build import Content
@@ -84,7 +85,7 @@ def restore_rows(path: Path, snapshot: Snapshot | None, wrong: Collection[str]) 
 
 
 def _restore_documents(
-    meta: MetaStore, snapshot: Snapshot, damaged: Collection[str], out_restored: Restored
+    meta: MetaStore, snapshot: Snapshot, damaged: AbstractSet[str], out_restored: Restored
 ) -> None:
     if damaged.isdisjoint(_DOCUMENT_TABLES):
         lacking = _lacking(meta, snapshot)
@@ -167,7 +168,7 @@ def _chunk(document: DocumentRow, position: int, row: Mapping[str, Any]) -> Chun
 
 
 def _restore_extractions(
-    meta: MetaStore, snapshot: Snapshot, damaged: Collection[str], out_restored: Restored
+    meta: MetaStore, snapshot: Snapshot, damaged: AbstractSet[str], out_restored: Restored
 ) -> None:
     """Give each passage without an extraction what the snapshot says that it states, or let rules read it."""
     choices = Choices(meta.database, snapshot.number).all()
@@ -216,7 +217,7 @@ def _restore_extractions(
     )
 
 
-def _content(snapshot: Snapshot, damaged: Collection[str]) -> Content | None:
+def _content(snapshot: Snapshot, damaged: AbstractSet[str]) -> Content | None:
     if not damaged.isdisjoint(TABLE_FILES) or {layout.GRAPH, MENTIONS_FILE} <= set(damaged):
         return None
     try:
