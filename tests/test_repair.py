@@ -10,12 +10,14 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from tests.bases import live_folder, write_facts, write_lines
 from tests.tiny_bases import name_of, tiny_encoder, write_names
 from ytrag_core.errors import LockedError, NewerFormatError, SnapshotError
 from ytrag_core.knowledge_base import KnowledgeBase
+from ytrag_core.storage.arrays import write_arrays
 from ytrag_core.storage.mending import locked
 from ytrag_core.storage.snapshot import Snapshot, SnapshotWriter
 from ytrag_core.storage.vector_store import VectorStore
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from _pytest.raises import RaisesExc
 
     from tests.tiny_bases import CountingEncoder
-    from ytrag_core.pipeline.repair import RepairReport
+    from ytrag_core.pipeline.repair_report import RepairReport
     from ytrag_core.retrieval.model import Evidence
 
 FACTS = [
@@ -479,3 +481,34 @@ def test_a_first_build_that_runs_is_not_called_interrupted(
         KnowledgeBase.reembed(root, encoder=encoder)
     assert not wrong(root)
     assert not repair(root, encoder).files
+
+
+def test_a_sound_snapshot_of_another_layout_is_made_anew(
+    copy: Callable[[str], Path], encoder: CountingEncoder
+) -> None:
+    root = copy("openie")
+    answer, before = answers(root, encoder), contents(root)
+    with SnapshotWriter(root) as writer:
+        live = writer.previous
+        assert live is not None
+        shutil.copytree(live.path, writer.path, dirs_exist_ok=True)
+        for name in ("manifest.json", ".verified"):
+            (writer.path / name).unlink()
+        write_arrays(writer.path / "lexicon.arrow", {"other": np.zeros(3, np.int32)})
+        manifest = live.manifest
+        writer.commit(
+            counts=manifest.counts,
+            encoder=manifest.encoder,
+            schema_version=manifest.schema_version,
+            settings=manifest.settings,
+            sources=manifest.sources,
+        )
+    assert not wrong(root)
+    with refused(root):
+        KnowledgeBase.open(root, encoder=encoder)
+    report = repair(root, encoder)
+    assert report.snapshot == "000004"
+    assert not encoder.encoded
+    assert answers(root, encoder) == answer
+    assert contents(root)["lexicon.arrow"] == before["lexicon.arrow"]
+    assert not wrong(root)

@@ -13,7 +13,7 @@ from ytrag_core.console import emit_json, note, progress_bars, stdout_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ytrag_core.pipeline.repair import RepairReport
+    from ytrag_core.pipeline.repair_report import RepairReport
     from ytrag_core.storage.checking import BaseState
 
 __all__ = ["repair", "verify"]

@@ -10,7 +10,7 @@ from ytrag_core.pipeline.report import StageRecorder, no_progress
 if TYPE_CHECKING:
     from ytrag_core.embedding.choice import WantedPrecision
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.pipeline.repair import RepairReport
+    from ytrag_core.pipeline.repair_report import RepairReport
     from ytrag_core.pipeline.report import Progress
     from ytrag_core.storage.checking import BaseState
 

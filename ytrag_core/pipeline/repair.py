@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.pipeline.adopted import adopted_manifest
 from ytrag_core.pipeline.checked import check_all
-from ytrag_core.pipeline.rederive import LostError, make_again
+from ytrag_core.pipeline.rederive import LostError, is_of_tables, make_again
+from ytrag_core.pipeline.repair_report import Repaired, RepairReport
 from ytrag_core.pipeline.restore import restore_rows
+from ytrag_core.pipeline.stored_graph import MENTIONS_FILE, TABLE_FILES
+from ytrag_core.retrieval.view import SnapshotView
 from ytrag_core.storage import layout
 from ytrag_core.storage.checking import check_snapshot, manifest_of
 from ytrag_core.storage.files import fsync_path, sha256_files, write_synced, writing
@@ -28,74 +30,13 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
     from ytrag_core.embedding.encoder import Encoder
-    from ytrag_core.pipeline.report import BuildReport, StageRecorder
+    from ytrag_core.pipeline.report import StageRecorder
     from ytrag_core.storage.checking import BaseState, FileState
     from ytrag_core.storage.manifest import Manifest
 
-__all__ = ["RepairReport", "Repaired", "repair"]
+__all__ = ["repair"]
 
 _STAGE = "verify"
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired:
-    """One file that is whole again, or that nothing needs any more, and how that came to be."""
-
-    path: str
-    how: str
-
-
-@dataclass(slots=True)
-class RepairReport:
-    """What a repair did.
-
-    Attributes
-    ----------
-    path
-        The knowledge base's directory.
-    snapshot
-        Name of the live snapshot now.
-    in_place
-        Whether the live snapshot is what it was, to the byte.
-    files
-        What was repaired.
-    aside, aside_paths, aside_bytes
-        Folder to which damaged files were moved, what is there, and its size; empty where nothing was moved.
-    lost
-        What cannot be had back, in words.
-    notes
-        What its user should know.
-    build
-        Of the build that was needed, if one was.
-    """
-
-    path: Path
-    snapshot: str = ""
-    in_place: bool = True
-    files: list[Repaired] = field(default_factory=list)
-    aside: str = ""
-    aside_paths: list[str] = field(default_factory=list)
-    aside_bytes: int = 0
-    lost: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    build: BuildReport | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the command `repair`."""
-        build = {} if self.build is None else self.build.to_json()
-        return {
-            "path": str(self.path),
-            "ok": not self.lost,
-            "snapshot": self.snapshot,
-            "in_place": self.in_place,
-            "files": [{"path": file.path, "how": file.how} for file in self.files],
-            "aside": {"folder": self.aside, "paths": self.aside_paths, "bytes": self.aside_bytes},
-            "lost": self.lost,
-            "notes": [*self.notes, *build.get("notes", [])],
-            "encoded_strings": build.get("encoded_strings", 0),
-            "reused_strings": build.get("reused_strings", 0),
-            "stages": build.get("stages", []),
-        }
 
 
 def repair(
@@ -163,6 +104,7 @@ class _Repair:
         state = self._check()
         if state.wrong:
             self._mend(state)
+        self._renew()
         report = self._report
         report.snapshot = layout.read_current(self._root) or ""
         if self._aside.moved:
@@ -187,6 +129,24 @@ class _Repair:
                 self._aside.move(self._root / file.path)
                 self._done(file.path, "put aside: what it held is encoded again when it is needed")
         self._older(layout.read_current(self._root) or "")
+
+    def _renew(self) -> None:
+        """Make again what another version of ytrag laid out in another way, though it is sound."""
+        for keeps in (
+            lambda name: not is_of_tables(name),
+            lambda name: name in (*TABLE_FILES, MENTIONS_FILE),
+        ):
+            name = layout.read_current(self._root)
+            snapshot = None if name is None else self._snapshot(name)
+            if snapshot is None:
+                return
+            try:
+                SnapshotView(snapshot).check()
+            except SnapshotError as error:
+                self._report.notes.append(f"not as this version of ytrag writes it: {error}")
+                self._make(snapshot, {file for file in snapshot.manifest.files if not keeps(file)})
+            else:
+                return
 
     def _done(self, path: str, how: str) -> None:
         self._report.files.append(Repaired(path, how))
