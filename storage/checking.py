@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ytrag_core.errors import NewerFormatError, SnapshotError
 from ytrag_core.storage import layout
-from ytrag_core.storage.files import reading, sha256_files
+from ytrag_core.storage.files import sha256_files
 from ytrag_core.storage.manifest import MANIFEST_NAME, Manifest, manifest_bytes, parse_manifest, read_manifest
 from ytrag_core.storage.manifest_copies import kept_manifest
 from ytrag_core.storage.meta_check import check_meta
@@ -183,6 +183,8 @@ def check_snapshot(
     """
     folder = root / layout.SNAPSHOTS_NAME / name
     place = f"{layout.SNAPSHOTS_NAME}/{name}"
+    if folder.is_symlink():
+        yield FileState(place, part, "damaged", f"it is a link to {folder.resolve()}", _size(folder))
     manifest, why = manifest_of(root, name)
     path = folder / MANIFEST_NAME
     state: State = "sound" if not why else "damaged" if path.exists() else "missing"
@@ -222,12 +224,14 @@ def _compared(folder: Path, name: str, size: int, sha256: str) -> tuple[State, s
 
 
 def _entries(folder: Path) -> list[str]:
-    with reading(folder):
+    try:
         return [
             path.relative_to(folder).as_posix()
             for path in folder.rglob("*")
             if path.is_symlink() or not path.is_dir()
         ]
+    except FileNotFoundError:  # a writer removed it meanwhile
+        return []
 
 
 def _size(path: Path) -> int:

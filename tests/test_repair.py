@@ -348,8 +348,12 @@ def test_links_are_replaced_by_files(copy: Callable[[str], Path], encoder: Count
     (live / "vectors").symlink_to(root.parent / "elsewhere")
     (live / "graph.arrow").rename(root.parent / "graph")
     (live / "graph.arrow").symlink_to(root.parent / "graph")
+    (root / "snapshots" / "000001").rename(root.parent / "first")
+    (root / "snapshots" / "000001").symlink_to(root.parent / "first")
     repair(root, encoder)
     assert not (live / "vectors").is_symlink()
+    assert not (root / "snapshots" / "000001").is_symlink()
+    assert not wrong(root)
     assert contents(root) == before
     assert len(list((root.parent / "elsewhere").iterdir())) == 5
     assert (root.parent / "graph").is_file()

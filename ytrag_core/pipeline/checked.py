@@ -58,7 +58,7 @@ def _forget(state: BaseState) -> None:
     """Have files that decayed without a trace refused from now on, where anything can be written there."""
     names: dict[str, set[str]] = {}
     for file in state.wrong:
-        if file.part in ("live", "older"):
+        if file.part in ("live", "older") and file.path.count("/") > 1:
             _, snapshot, name = file.path.split("/", 2)
             names.setdefault(snapshot, set()).add(name)
     for snapshot, wrong in names.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,9 @@ class _Repair:
         return check_all(self._root, told)
 
     def _mend(self, state: BaseState) -> None:
+        for file in state.wrong:
+            if (self._root / file.path).is_symlink() and file.path.count("/") == 1:
+                self._copy_in(self._root / file.path)
         self._current(state)
         name = layout.read_current(self._root)
         self._meta(state, name)
@@ -129,6 +133,22 @@ class _Repair:
                 self._aside.move(self._root / file.path)
                 self._done(file.path, "put aside: what it held is encoded again when it is needed")
         self._older(layout.read_current(self._root) or "")
+
+    def _copy_in(self, folder: Path) -> None:
+        """Put a snapshot where a link to one stands; what the link leads to stays as it is."""
+        number = int(folder.name)
+        draft = folder.with_name(layout.partial_name(number))
+        with writing(draft):
+            if draft.exists():
+                shutil.rmtree(draft)
+            shutil.copytree(folder.resolve(), draft)
+            for path in draft.rglob("*"):
+                fsync_path(path)
+        self._aside.move(folder)
+        with writing(folder):
+            draft.rename(folder)
+            fsync_path(folder.parent)
+        self._done(folder.relative_to(self._root).as_posix(), "copied from where a link led")
 
     def _renew(self) -> None:
         """Make again what another version of ytrag laid out in another way, though it is sound."""
