@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ytrag_core.errors import GraphFormatError, SnapshotError
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.files import fsync_path, reading, writing
 
 if TYPE_CHECKING:
@@ -137,11 +138,11 @@ def map_arrays(path: Path, spec: Mapping[str, ArraySpec] | None = None) -> dict[
     batch = _open_batch(path)
     names = batch.schema.names
     if len(set(names)) != len(names):
-        raise SnapshotError(f"{path} names an array twice among {names}: build the snapshot again")
+        raise SnapshotError(f"{path} names an array twice among {names}: {repair_advice(path)}")
     arrays = {name: _array(path, name, batch.column(idx)) for idx, name in enumerate(names)}
     for name, wanted in (spec or {}).items():
         if name not in arrays:
-            raise SnapshotError(f"{path} has no array {name!r}, only {names}: build the snapshot again")
+            raise SnapshotError(f"{path} has no array {name!r}, only {names}: {repair_advice(path)}")
         _check(path, name, arrays[name], wanted)
     return arrays
 
@@ -170,7 +171,7 @@ def _open_batch(path: Path) -> pa.RecordBatch:
             batch.validate()
     except (pa.ArrowException, ValueError) as error:
         raise SnapshotError(
-            f"{path} is truncated or not an Arrow IPC file ({error}): build it again"
+            f"{path} is truncated or not an Arrow IPC file ({error}): {repair_advice(path)}"
         ) from error
     if batch.num_columns and batch.num_rows != 1:
         raise SnapshotError(f"{path} holds {batch.num_rows} rows, wanted one row of arrays")
@@ -214,5 +215,5 @@ def _check(path: Path, name: str, array: NDArray[Any], wanted: ArraySpec) -> Non
     sizes = ", ".join("any" if size is None else str(size) for size in shape)
     raise SnapshotError(
         f"{path}: array {name!r} is {array.dtype} of shape {array.shape}, "
-        f"wanted {np.dtype(wanted.dtype)} of shape ({sizes}): build the snapshot again"
+        f"wanted {np.dtype(wanted.dtype)} of shape ({sizes}): {repair_advice(path)}"
     )

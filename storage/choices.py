@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from ytrag_core.storage.database import Database
 
-__all__ = ["Choices"]
+__all__ = ["TABLE", "Choices"]
 
-_TABLE = (
+TABLE = (
     "CREATE TABLE IF NOT EXISTS document_extractors(document_id TEXT NOT NULL, added INTEGER NOT NULL,"
     " extractor TEXT NOT NULL, PRIMARY KEY(document_id, added)) WITHOUT ROWID"
 )
@@ -60,7 +60,7 @@ class Choices:
         """Choose extractors for documents from the snapshot that is built now on."""
         for batch in in_batches(chosen.items()):
             with self._database.transaction() as connection:
-                connection.execute(_TABLE)
+                connection.execute(TABLE)
                 connection.executemany(
                     "INSERT OR REPLACE INTO document_extractors VALUES(?, ?, ?)",
                     [(document_id, self._snapshot, extractor) for document_id, extractor in batch],

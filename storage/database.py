@@ -9,7 +9,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ytrag_core.errors import SnapshotError
+from ytrag_core.errors import NewerFormatError, SnapshotError
+from ytrag_core.storage.advice import repair_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +24,8 @@ _ADVICE = {
     "SQLITE_READONLY": "it cannot be written: a knowledge base is built in a writable directory",
     "SQLITE_BUSY": "another process holds it: wait and run again",
     "SQLITE_LOCKED": "another process holds it: wait and run again",
-    "SQLITE_NOTADB": "it is not a SQLite file: restore it from a copy, or build in a new directory",
-    "SQLITE_CORRUPT": "it is damaged: restore it from a copy, or build in a new directory",
+    "SQLITE_NOTADB": "it is not a SQLite file: {repair}",
+    "SQLITE_CORRUPT": "it is damaged: {repair}",
     "SQLITE_CANTOPEN": "it cannot be opened: check that it exists and who may read and write its directory",
     "SQLITE_IOERR": "the disk failed or is full: check it and run again",
 }
@@ -37,8 +38,8 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorname", None) or ""
-        advice = next((text for name, text in _ADVICE.items() if code.startswith(name)), "build again")
-        raise SnapshotError(f"{path}: {error}; {advice}") from error
+        advice = next((text for name, text in _ADVICE.items() if code.startswith(name)), "{repair}")
+        raise SnapshotError(f"{path}: {error}; {advice.format(repair=repair_advice(path))}") from error
 
 
 class Database:
@@ -88,9 +89,7 @@ class Database:
         self.writable = writable
         self._mutex = threading.RLock()
         if not writable and not path.is_file():
-            raise SnapshotError(
-                f"{path} is missing: restore it from a copy, or build again in a new directory"
-            )
+            raise SnapshotError(f"{path} is missing: {repair_advice(path)}")
         with sqlite_errors(path):
             self._connection = self._connect()
         try:
@@ -158,7 +157,7 @@ class Database:
                 f"{self.path} is a SQLite file of another program: give an empty or a new directory"
             )
         if found_version > version:
-            raise SnapshotError(
+            raise NewerFormatError(
                 f"{self.path} is of format {found_version}, this ytrag reads up to {version}: upgrade ytrag"
             )
         return found_version

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from ytrag_core.storage.database import Database
 
-__all__ = ["Description", "Descriptions"]
+__all__ = ["TABLE", "Description", "Descriptions"]
 
-_TABLE = (
+TABLE = (
     'CREATE TABLE IF NOT EXISTS community_descriptions("key" TEXT PRIMARY KEY, name TEXT NOT NULL,'
     " summary TEXT NOT NULL, model TEXT NOT NULL) WITHOUT ROWID"
 )
@@ -63,7 +63,7 @@ class Descriptions:
     def put(self, rows: Mapping[str, Description]) -> None:
         """Store descriptions by their keys."""
         with self._database.transaction() as connection:
-            connection.execute(_TABLE)
+            connection.execute(TABLE)
             connection.executemany(
                 "INSERT OR REPLACE INTO community_descriptions VALUES(?, ?, ?, ?)",
                 [(key, row.name, row.summary, row.model) for key, row in rows.items()],

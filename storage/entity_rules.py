@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from ytrag_core.storage.meta import MetaStore
 
-__all__ = ["EntityRule", "forget_unfinished_rules", "put_entity_rules", "read_entity_rules"]
+__all__ = ["TABLE", "EntityRule", "forget_unfinished_rules", "put_entity_rules", "read_entity_rules"]
 
-_TABLE = (
+TABLE = (
     "CREATE TABLE IF NOT EXISTS entity_rules(number INTEGER PRIMARY KEY, added INTEGER NOT NULL,"
     " first TEXT NOT NULL, second TEXT NOT NULL, together INTEGER NOT NULL)"
 )
@@ -53,7 +53,7 @@ def put_entity_rules(meta: MetaStore, rules: Iterable[EntityRule], snapshot: int
     """
     values = [(snapshot, rule.first, rule.second, int(rule.together)) for rule in rules]
     with meta.database.transaction() as connection:
-        connection.execute(_TABLE)
+        connection.execute(TABLE)
         connection.executemany(
             "INSERT INTO entity_rules(added, first, second, together) VALUES(?, ?, ?, ?)", values
         )

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from ytrag_core.errors import SnapshotError, WriteError
+from ytrag_core.storage.advice import repair_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,9 +70,7 @@ def reading(path: Path) -> Iterator[None]:
     except SnapshotError:
         raise
     except FileNotFoundError as error:
-        raise SnapshotError(
-            f"{path} is missing: restore it from a copy, or build again in a new directory"
-        ) from error
+        raise SnapshotError(f"{path} is missing: {repair_advice(path)}") from error
     except OSError as error:
         raise SnapshotError(f"{path} cannot be read: {error.strerror or error}") from error
 

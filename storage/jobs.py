@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from ytrag_core.storage.database import Database
 
-__all__ = ["JobRow", "JobStatus", "Jobs"]
+__all__ = ["TABLE", "JobRow", "JobStatus", "Jobs"]
 
 JobStatus = Literal["done", "salvaged", "failed"]
 
-_TABLE = (
+TABLE = (
     "CREATE TABLE IF NOT EXISTS extraction_jobs(extractor TEXT NOT NULL, chunk_sha256 TEXT NOT NULL,"
     " status TEXT NOT NULL, reason TEXT NOT NULL, tries INTEGER NOT NULL, calls INTEGER NOT NULL,"
     " prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, at TEXT NOT NULL,"
@@ -86,7 +86,7 @@ class Jobs:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         with self._database.transaction() as connection:
             if not self._is_there:
-                connection.execute(_TABLE)
+                connection.execute(TABLE)
             connection.execute(
                 _PUT,
                 (

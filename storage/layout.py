@@ -8,7 +8,10 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from ytrag_core.errors import SnapshotError
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.files import reading, replace_file
 
 if TYPE_CHECKING:
@@ -16,14 +19,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "ASIDE_NAME",
     "CURRENT_NAME",
     "HOLDER_NAME",
     "LOCK_NAME",
     "META_NAME",
+    "NEW_META_NAME",
     "SNAPSHOTS_NAME",
     "VECTORS_NAME",
     "check_buildable",
+    "check_known",
     "folders_to_make",
+    "holder",
+    "is_written",
     "live_name",
     "partial_name",
     "read_current",
@@ -32,14 +40,20 @@ __all__ = [
     "snapshot_name",
     "snapshot_numbers",
     "write_current",
+    "write_holder",
 ]
 
 CURRENT_NAME = "CURRENT"
 LOCK_NAME = ".lock"
 HOLDER_NAME = ".writer"
 META_NAME = "meta.sqlite"
+NEW_META_NAME = "meta.sqlite.new"
+"""A store that a repair has finished, and is about to put in place."""
+
 SNAPSHOTS_NAME = "snapshots"
 VECTORS_NAME = "vectors"
+ASIDE_NAME = "damaged"
+"""Where a repair puts what it replaces; nothing there is ever read again."""
 
 _LOCK_ONLY = frozenset({LOCK_NAME, HOLDER_NAME})
 _UNFINISHED = _LOCK_ONLY | {
@@ -47,6 +61,8 @@ _UNFINISHED = _LOCK_ONLY | {
     f"{META_NAME}-wal",
     f"{META_NAME}-shm",
     f"{META_NAME}-journal",
+    f"{META_NAME}.tmp",
+    NEW_META_NAME,
     SNAPSHOTS_NAME,
     VECTORS_NAME,
     f"{CURRENT_NAME}.tmp",
@@ -54,6 +70,35 @@ _UNFINISHED = _LOCK_ONLY | {
 _NAME = re.compile(r"[0-9]{6,12}")
 _PARTIAL = re.compile(r"\.[0-9]{6,12}\.partial")
 _CURRENT_BYTES = 64
+
+
+def is_written(root: Path) -> bool:
+    """Tell whether a process is writing the knowledge base at this moment."""
+    if not (root / LOCK_NAME).exists():
+        return False
+    lock = FileLock(root / LOCK_NAME)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:  # the lock cannot be tried where nothing can be written
+        return (root / HOLDER_NAME).exists()
+    lock.release()
+    return False
+
+
+def write_holder(root: Path) -> None:
+    """Say in a file which process writes."""
+    (root / HOLDER_NAME).write_text(f"{os.getpid()}\n", encoding="ascii")
+
+
+def holder(root: Path) -> str:
+    """Return the words ` (pid 123)` about the process that writes, empty where it is not known."""
+    try:
+        pid = (root / HOLDER_NAME).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+    return f" (pid {pid})" if pid.isdigit() else ""
 
 
 def snapshot_name(number: int) -> str:
@@ -97,7 +142,7 @@ def read_current(root: Path) -> str | None:
     if not _NAME.fullmatch(name):
         raise SnapshotError(
             f"{path} holds {name!r}, wanted the name of a snapshot such as '000001': "
-            f"{root} is not a knowledge base, or the file was damaged"
+            f"{root} is not a knowledge base, or the file was damaged: {repair_advice(path)}"
         )
     return name
 
@@ -128,6 +173,15 @@ def live_name(root: Path) -> str:
     if not entries:
         raise SnapshotError(f"{root} is an empty directory: build a knowledge base there first")
     _check_foreign(root, entries)
+    if is_written(root):
+        raise SnapshotError(
+            f"{root} has no finished snapshot yet: its first build is running{holder(root)}; "
+            "wait for it to end, then run again"
+        )
+    if snapshot_numbers(root):
+        raise SnapshotError(
+            f"{root} has no finished snapshot: {CURRENT_NAME} is missing; {repair_advice(root)}"
+        )
     raise SnapshotError(
         f"{root} has no finished snapshot: its first build was interrupted; run the build again"
     )
@@ -160,7 +214,8 @@ def _entries(root: Path) -> set[str]:
 
 
 def _check_foreign(root: Path, entries: set[str]) -> None:
-    unfinished = entries <= _LOCK_ONLY or (entries <= _UNFINISHED and META_NAME in entries)
+    ours = entries - {ASIDE_NAME}
+    unfinished = ours <= _LOCK_ONLY or (ours <= _UNFINISHED and META_NAME in ours)
     if not unfinished:
         some = ", ".join(sorted(entries)[:5])
         raise SnapshotError(
@@ -171,8 +226,27 @@ def _check_foreign(root: Path, entries: set[str]) -> None:
     if numbers and numbers[-1] > 1:
         raise SnapshotError(
             f"{root / CURRENT_NAME} is missing, but there are snapshots up to {snapshot_name(numbers[-1])}: "
-            "restore that file (one line, the name of the snapshot), or build in a new directory"
+            f"{repair_advice(root / CURRENT_NAME)}"
         )
+
+
+def check_known(root: Path) -> None:
+    """Check that there is something of a knowledge base at `root`, in whatever state.
+
+    Raises
+    ------
+    SnapshotError
+        As for `live_name`, but for a build that was interrupted.
+    """
+    with reading(root):
+        entries = _entries(root) if root.is_dir() else set()
+    if META_NAME in entries and entries <= {*_UNFINISHED, ASIDE_NAME}:
+        return
+    if {META_NAME, NEW_META_NAME} & entries and {CURRENT_NAME, SNAPSHOTS_NAME} & entries:
+        return
+    if any((root / SNAPSHOTS_NAME).glob("*/manifest.json")):
+        return
+    live_name(root)
 
 
 def folders_to_make(root: Path) -> list[Path] | None:

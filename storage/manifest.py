@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
-from ytrag_core.errors import SnapshotError
+from ytrag_core.errors import NewerFormatError, SnapshotError
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.files import is_safe_name, reading
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FORMAT_VERSION", "MANIFEST_NAME", "FileEntry", "Manifest", "manifest_bytes", "read_manifest"]
+__all__ = [
+    "FORMAT_VERSION",
+    "MANIFEST_NAME",
+    "FileEntry",
+    "Manifest",
+    "manifest_bytes",
+    "parse_manifest",
+    "read_manifest",
+]
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
@@ -99,22 +108,41 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     with reading(path):
         raw = path.read_bytes()
+    return parse_manifest(raw, path)
+
+
+def parse_manifest(raw: bytes, path: Path) -> Manifest:
+    """Check the content of a manifest.
+
+    Parameters
+    ----------
+    raw
+        The content.
+    path
+        Where it lies, or would: its folder is the snapshot's.
+
+    Raises
+    ------
+    SnapshotError
+        As for `read_manifest`.
+    """
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(
-            f"{path} is not JSON ({error}): restore it from a copy, or build again in a new directory"
-        ) from error
+        raise SnapshotError(f"{path} is not JSON ({error}): {repair_advice(path)}") from error
     _check_format(path, content)
     try:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(step) for step in first["loc"])
-        raise SnapshotError(f"{path} is damaged at {place!r}: {first['msg']}; build again") from error
-    if manifest.snapshot != folder.name:
         raise SnapshotError(
-            f"{path} describes snapshot {manifest.snapshot!r}, but lies in {folder.name!r}: build again"
+            f"{path} is damaged at {place!r}: {first['msg']}; {repair_advice(path)}"
+        ) from error
+    if manifest.snapshot != path.parent.name:
+        raise SnapshotError(
+            f"{path} describes snapshot {manifest.snapshot!r}, but lies in {path.parent.name!r}: "
+            f"{repair_advice(path)}"
         )
     return manifest
 
@@ -124,6 +152,6 @@ def _check_format(path: Path, content: Any) -> None:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise SnapshotError(f"{path} is not the manifest of a knowledge base: format_version is {version!r}")
     if version > FORMAT_VERSION:
-        raise SnapshotError(
+        raise NewerFormatError(
             f"{path} is of format {version}, this ytrag reads up to {FORMAT_VERSION}: upgrade ytrag"
         )

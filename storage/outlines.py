@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from ytrag_core.storage.meta import MetaStore
 
-__all__ = ["OutlineRow", "drop_outlines", "put_outlines", "read_outline"]
+__all__ = ["TABLE", "OutlineRow", "drop_outlines", "put_outlines", "read_outline"]
 
-_TABLE = (
+TABLE = (
     "CREATE TABLE IF NOT EXISTS outlines(sha256 TEXT PRIMARY KEY, headings TEXT NOT NULL,"
     " pages TEXT NOT NULL) WITHOUT ROWID"
 )
@@ -50,7 +50,7 @@ def put_outlines(meta: MetaStore, rows: Iterable[OutlineRow]) -> None:
             (row.sha256, json.dumps(row.headings, ensure_ascii=False), json.dumps(row.pages)) for row in batch
         ]
         with meta.database.transaction() as connection:
-            connection.execute(_TABLE)
+            connection.execute(TABLE)
             connection.executemany("INSERT OR REPLACE INTO outlines VALUES(?, ?, ?)", values)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.storage import layout
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.arrays import ArraySpec, map_arrays
 from ytrag_core.storage.files import reading, sha256_files
 from ytrag_core.storage.manifest import MANIFEST_NAME, Manifest, read_manifest
@@ -93,7 +94,7 @@ class Snapshot:
         if not folder.is_dir() or folder.is_symlink():
             raise SnapshotError(
                 f"{root / layout.CURRENT_NAME} names snapshot {name!r}, but {folder} is not a directory: "
-                "restore it from a copy, or build again in a new directory"
+                f"{repair_advice(folder)}"
             )
         snapshot = cls(root, folder, read_manifest(folder))
         snapshot._check_sizes()
@@ -107,16 +108,14 @@ class Snapshot:
         for name, entry in self.manifest.files.items():
             path = self.path / name
             if not path.is_file():
-                raise SnapshotError(
-                    f"{path} is missing: restore it from a copy, or build again in a new directory"
-                )
+                raise SnapshotError(f"{path} is missing: {repair_advice(path)}")
             if path.resolve() != home / name:
                 raise SnapshotError(f"{path} is a link: a snapshot holds plain files only")
             size = path.stat().st_size
             if size != entry.bytes:
                 raise SnapshotError(
                     f"{path} has {size} bytes, but {entry.bytes} were written: it was truncated or changed; "
-                    "restore it from a copy, or build again in a new directory"
+                    f"{repair_advice(path)}"
                 )
 
     def check_sums(self, names: Iterable[str] | None = None, *, only_changed: bool = True) -> None:
@@ -135,8 +134,7 @@ class Snapshot:
             If one is wrong.
         """
         right = read_stamps(self.path)
-        with reading(self.path):
-            untouched = {name for name in self.manifest.files if right.get(name) == stamp(self.path / name)}
+        untouched = {name for name in self.manifest.files if name in right and self._is_as(name, right[name])}
         files = {
             name: self.manifest.files[name]
             for name in (self.manifest.files if names is None else names)
@@ -151,9 +149,15 @@ class Snapshot:
         if broken:
             raise SnapshotError(
                 f"{self.path}: the checksum of {', '.join(broken)} is wrong: it was changed or damaged; "
-                "restore it from a copy, or build again in a new directory"
+                f"{repair_advice(self.path)}"
             )
         write_stamps(self.path, [name for name in self.manifest.files if name in untouched or name in files])
+
+    def _is_as(self, name: str, wanted: list[int]) -> bool:
+        try:
+            return stamp(self.path / name) == wanted
+        except OSError:
+            return False
 
     @property
     def number(self) -> int:

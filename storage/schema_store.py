@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.storage import layout
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.database import Database
 from ytrag_core.storage.meta_rows import (
     APPLICATION_ID,
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-__all__ = ["ChangeRow", "ProposalRow", "SchemaStore"]
+__all__ = ["TABLES", "ChangeRow", "ProposalRow", "SchemaStore"]
 
 _PATIENCE_SECONDS = 60.0
 _OPENING_TRIES = 50
 _OPENING_PAUSE = 0.05
 
-_TABLES = (
+TABLES = (
     "CREATE TABLE IF NOT EXISTS type_proposals(id TEXT PRIMARY KEY, kind TEXT NOT NULL,"
     ' "key" TEXT NOT NULL, document_id TEXT NOT NULL, chunk_id TEXT NOT NULL, confidence REAL NOT NULL,'
     " name TEXT NOT NULL, description TEXT NOT NULL, evidence TEXT NOT NULL) WITHOUT ROWID",
@@ -162,7 +163,7 @@ class SchemaStore:
         path = root / layout.META_NAME
         if not path.is_file():
             layout.live_name(root)
-            raise SnapshotError(f"{path} is missing: restore it from a copy, or build in a new directory")
+            raise SnapshotError(f"{path} is missing: {repair_advice(path)}")
         return cls(_open(path, writable=writable))
 
     def __enter__(self) -> Self:
@@ -188,7 +189,7 @@ class SchemaStore:
             values = [(row.id, *astuple(row)) for row in batch]
             ids = list({value[0] for value in values})
             with self.database.transaction() as connection:
-                for statement in _TABLES:
+                for statement in TABLES:
                     connection.execute(statement)
                 n_new += len(ids) - _n_known(connection, ids)
                 connection.executemany(_PUT, values)
@@ -233,7 +234,7 @@ class SchemaStore:
             False, and nothing is written, where another change came first: read `changes` again.
         """
         with self.database.transaction() as connection:
-            for statement in _TABLES:
+            for statement in TABLES:
                 connection.execute(statement)
             last = connection.execute("SELECT coalesce(max(number), 0) FROM schema_changes").fetchone()[0]
             if changes[0].number != last + 1:
@@ -256,7 +257,7 @@ class SchemaStore:
 
     def _is_there(self) -> bool:
         known = "SELECT count(*) FROM sqlite_master WHERE name IN ('type_proposals', 'schema_changes')"
-        return bool(self.database.rows(known)[0][0] == len(_TABLES))
+        return bool(self.database.rows(known)[0][0] == len(TABLES))
 
 
 def _n_known(connection: Any, ids: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ytrag_core.errors import SnapshotError
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.files import fsync_path, reading, writing
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def read_table(
             table = file.read(columns=wanted)
     except (pa.ArrowException, ValueError) as error:
         raise SnapshotError(
-            f"{path} is truncated, damaged or not Parquet ({error}): build it again"
+            f"{path} is truncated, damaged or not Parquet ({error}): {repair_advice(path)}"
         ) from error
     for name in absent:
         if schema is not None and (columns is None or name in columns):
@@ -108,10 +109,10 @@ def _check(path: Path, found: pa.Schema, columns: Sequence[str] | None, schema: 
     wanted = list(columns) if columns is not None else schema.names if schema is not None else []
     missing = [name for name in wanted if name not in found.names]
     if missing:
-        raise SnapshotError(f"{path} has no column {missing}, only {found.names}: build the snapshot again")
+        raise SnapshotError(f"{path} has no column {missing}, only {found.names}: {repair_advice(path)}")
     for field in schema if schema is not None else []:
         if field.name in wanted and not found.field(field.name).type.equals(field.type):
             raise SnapshotError(
                 f"{path}: column {field.name!r} is {found.field(field.name).type}, wanted {field.type}: "
-                "build the snapshot again"
+                f"{repair_advice(path)}"
             )

@@ -18,6 +18,7 @@ import numpy as np
 
 from ytrag_core.errors import SnapshotError
 from ytrag_core.storage import layout
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.arrays import ArraySpec, map_arrays, read_metadata, write_arrays
 from ytrag_core.storage.files import fsync_path, reading, writing
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["VectorBlock", "VectorStore"]
+__all__ = ["VectorBlock", "VectorStore", "check_block", "encoder_folder"]
 
 _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"[0-9]{6,12}\.arrow")
@@ -80,8 +81,7 @@ class VectorStore:
         self._root = root
         self._fingerprint = fingerprint
         self._dimension = dimension
-        digest = hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
-        self.folder = root / layout.VECTORS_NAME / digest
+        self.folder = root / layout.VECTORS_NAME / encoder_folder(fingerprint)
         self.damaged: list[str] = []
 
     def blocks(self) -> list[VectorBlock]:
@@ -137,7 +137,7 @@ class VectorStore:
         if fingerprint != self._fingerprint:
             raise _MixedError(
                 f"{path} holds vectors of the encoder {fingerprint!r} among those of {self._fingerprint!r}: "
-                "vectors of two encoders are never mixed; remove that file and run again"
+                f"vectors of two encoders are never mixed; {repair_advice(path)}"
             )
         return block
 
@@ -203,6 +203,31 @@ class VectorStore:
             for folder in (self.folder, self.folder.parent):
                 if not any(folder.iterdir()):
                     folder.rmdir()
+
+
+def check_block(path: Path) -> None:
+    """Check a block that lies in the folder of its encoder, whichever that is.
+
+    Raises
+    ------
+    SnapshotError
+        If it is damaged, or of another encoder than its folder.
+    """
+    arrays = map_arrays(
+        path, {"hashes": ArraySpec(np.uint64, 2, width=2), "vectors": ArraySpec(np.float16, 2)}
+    )
+    hashes, vectors = arrays["hashes"], arrays["vectors"]
+    metadata = read_metadata(path)
+    fingerprint = metadata.get(_FINGERPRINT, "")
+    if len(hashes) != len(vectors) or metadata.get(_CHECKSUM) != _checksum(fingerprint, hashes, vectors):
+        raise SnapshotError(f"{path} is damaged: its checksum is wrong")
+    if encoder_folder(fingerprint) != path.parent.name:
+        raise SnapshotError(f"{path} holds vectors of another encoder, {fingerprint!r}")
+
+
+def encoder_folder(fingerprint: str) -> str:
+    """Return the name of the folder of an encoder's blocks."""
+    return hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
 
 
 class _MixedError(SnapshotError):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["STAMPS_NAME", "read_stamps", "stamp", "write_stamps"]
+__all__ = ["STAMPS_NAME", "drop_stamps", "read_stamps", "stamp", "write_stamps"]
 
 STAMPS_NAME = ".verified"
 
@@ -41,4 +41,16 @@ def write_stamps(folder: Path, names: Iterable[str]) -> None:
         stamps = {name: stamp(folder / name) for name in names}
         replace_file(folder / STAMPS_NAME, json.dumps(stamps).encode())
     except (OSError, SnapshotError):
+        return
+
+
+def drop_stamps(folder: Path, names: Iterable[str]) -> None:
+    """Forget that files were found right: they are read again before they are used."""
+    stamps, wrong = read_stamps(folder), set(names)
+    if wrong.isdisjoint(stamps):
+        return
+    kept = {name: value for name, value in stamps.items() if name not in wrong}
+    try:
+        replace_file(folder / STAMPS_NAME, json.dumps(kept).encode())
+    except SnapshotError:
         return

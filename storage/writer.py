@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import logging
-import os
 import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, SupportsInt
@@ -22,6 +21,7 @@ from ytrag_core.errors import (
     SnapshotError,
 )
 from ytrag_core.storage import layout
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.files import (
     fsync_path,
     list_files,
@@ -31,6 +31,7 @@ from ytrag_core.storage.files import (
     writing,
 )
 from ytrag_core.storage.manifest import FORMAT_VERSION, MANIFEST_NAME, FileEntry, Manifest, manifest_bytes
+from ytrag_core.storage.manifest_copies import keep_manifest
 from ytrag_core.storage.meta import MetaStore
 from ytrag_core.storage.reader import Snapshot
 from ytrag_core.storage.verified import write_stamps
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
+
+    from filelock import BaseFileLock
 
 __all__ = ["SnapshotWriter"]
 
@@ -58,6 +61,8 @@ class SnapshotWriter:
         The knowledge base's directory; made if it does not exist.
     lock_timeout
         Seconds to wait for another writer to end, at least 0.
+    lock
+        The knowledge base's lock where the caller has it already; it keeps it.
 
     Attributes
     ----------
@@ -82,9 +87,9 @@ class SnapshotWriter:
     previous: Snapshot | None
     meta: MetaStore
 
-    def __init__(self, root: Path, *, lock_timeout: float = 0) -> None:
+    def __init__(self, root: Path, *, lock_timeout: float = 0, lock: BaseFileLock | None = None) -> None:
         self.root = root
-        self._lock = FileLock(root / layout.LOCK_NAME)
+        self._lock = lock or FileLock(root / layout.LOCK_NAME)
         self._lock_timeout = max(0.0, lock_timeout)
         self._number = 0
         self._committed = False
@@ -109,22 +114,21 @@ class SnapshotWriter:
             self._lock.acquire(timeout=self._lock_timeout)
         except Timeout as error:
             raise LockedError(
-                f"{self.root} is being written by another process{_holder(self.root)}: "
+                f"{self.root} is being written by another process{layout.holder(self.root)}: "
                 "wait for it to end, then run again"
             ) from error
 
     def _prepare(self) -> None:
         layout.check_buildable(self.root)
         with writing(self.root):
-            (self.root / layout.HOLDER_NAME).write_text(f"{os.getpid()}\n", encoding="ascii")
-        live = layout.read_current(self.root)
-        self.previous = None if live is None else Snapshot.open(self.root, verify="size")
+            layout.write_holder(self.root)
+        self.previous = self._live()
         before = 0 if self.previous is None else self.previous.number
         meta_path = self.root / layout.META_NAME
         if self.previous is not None and not meta_path.is_file():
-            raise SnapshotError(
-                f"{meta_path} is missing: restore it from a copy, or build in a new directory"
-            )
+            raise SnapshotError(f"{meta_path} is missing: {repair_advice(meta_path)}")
+        if (self.root / layout.NEW_META_NAME).exists():
+            raise SnapshotError(f"a repair of {self.root} was interrupted: {repair_advice(meta_path)}")
         self.meta = MetaStore(meta_path, snapshot=before)
         self.meta.drop_unfinished()
         self._number = before + 1
@@ -134,6 +138,19 @@ class SnapshotWriter:
             layout.remove_partials(self.root)
             self._remove_snapshots(above=before)
             self.path.mkdir()
+
+    def _live(self) -> Snapshot | None:
+        """Return the live snapshot, after a look at the sizes of its files.
+
+        A first one that nothing names is the live one: the build that wrote it died before it could say so,
+        or `CURRENT` was lost since.
+        """
+        if layout.read_current(self.root) is None:
+            if not layout.snapshot_numbers(self.root):
+                return None
+            Snapshot.open_number(self.root, 1)
+            layout.write_current(self.root, layout.snapshot_name(1))
+        return Snapshot.open(self.root, verify="size")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -204,8 +221,10 @@ class SnapshotWriter:
             settings=_plain(dict(settings)),
             sources=_plain(list(sources)),
         )
+        content = manifest_bytes(manifest)
         write_stamps(self.path, manifest.files)
-        write_synced(self.path / MANIFEST_NAME, manifest_bytes(manifest))
+        write_synced(self.path / MANIFEST_NAME, content)
+        keep_manifest(self.meta, self._number, content, self._oldest())
         final = self.path.with_name(manifest.snapshot)
         with writing(final):
             for folder in (*sorted(path for path in self.path.rglob("*") if path.is_dir()), self.path):
@@ -218,8 +237,12 @@ class SnapshotWriter:
         self._prune()
         return manifest
 
+    def _oldest(self) -> int:
+        """Return the number of the oldest snapshot that stays."""
+        return self._number if self.previous is None else self.previous.number
+
     def _prune(self) -> None:
-        oldest = self._number if self.previous is None else self.previous.number
+        oldest = self._oldest()
         try:
             self._remove_snapshots(below=oldest)
             self.meta.prune(oldest)
@@ -272,11 +295,3 @@ def _seal(folder: Path) -> dict[str, FileEntry]:
 
 def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, allow_nan=False))
-
-
-def _holder(root: Path) -> str:
-    try:
-        pid = (root / layout.HOLDER_NAME).read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return ""
-    return f" (pid {pid})" if pid.isdigit() else ""

@@ -48,6 +48,7 @@ COMMAND_LINE = {
     "cli_eval",
     "cli_models",
     "cli_options",
+    "cli_repair",
     "cli_retrieve",
     "cli_schema",
     "cli_schema_review",

@@ -46,7 +46,7 @@ def test_names_are_mapped_from_a_file(tmp_path: Path) -> None:
     write_arrays(tmp_path / "names.arrow", name_arrays(chunked(["York", "海"], 1), chunked(["city"], 0)))
     opened = NodeNames.from_arrays(map_arrays(tmp_path / "names.arrow", name_spec(2, 1)))
     assert (opened.name(0), opened.name(1), opened.type_of(0)) == ("York", "海", "city")
-    with pytest.raises(SnapshotError, match="build the snapshot again"):
+    with pytest.raises(SnapshotError, match="run `ytrag repair"):
         map_arrays(tmp_path / "names.arrow", name_spec(3, 1))
 
 

@@ -137,6 +137,8 @@ def test_every_step_of_a_build_may_be_the_last(
     for image in images:
         number = state_or_none(image)
         seen.add(number)
+        # A first snapshot that is whole stays, though its build died before it was named.
+        number = number or int((image / "snapshots" / "000001").is_dir())
         assert build_next(image, n_rows=10) == number + 1
         assert check_state(image) == number + 1
         assert len(list((image / "snapshots").iterdir())) == min(number + 1, 2)

@@ -113,11 +113,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "file is a folder": (edit_manifest(files=entry("hnsw")), "hnsw is missing"),
     "file missing": (
         remove_file,
-        "strings.bin is missing: restore it from a copy, or build again in a new directory",
+        "strings.bin is missing: run `ytrag repair --kb .*`, or restore it from a copy",
     ),
     "file truncated": (
         truncate,
-        "truncated or changed; restore it from a copy, or build again in a new directory",
+        "truncated or changed; run `ytrag repair --kb .*`, or restore it from a copy",
     ),
     "file a link": (link_file, "is a link"),
     "folder a link": (link_folder, "is a link"),
@@ -229,3 +229,18 @@ def test_a_lost_meta_file_stops_the_writer_only(kb: Path) -> None:
     Snapshot.open(kb, verify="full")
     with refused(r"meta\.sqlite is missing", kb), SnapshotWriter(kb):
         pass
+
+
+def test_a_first_snapshot_that_nothing_names_is_gone_on_from(kb: Path) -> None:
+    drop_current(kb)
+    with refused("CURRENT is missing; run `ytrag repair --kb .*`", kb):
+        Snapshot.open(kb)
+    build(kb, 2)
+    assert Snapshot.open(kb).number == 2
+    shutil.rmtree(kb / "snapshots" / "000002")
+    drop_current(kb)
+    truncate(kb)
+    before = sorted(kb.rglob("*"))
+    with refused("run `ytrag repair --kb .*`", kb), SnapshotWriter(kb):
+        pass
+    assert sorted(kb.rglob("*")) == before

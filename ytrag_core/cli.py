@@ -29,6 +29,7 @@ from ytrag_core.cli_options import (
     SummariesOption,
     VectorOptions,
 )
+from ytrag_core.cli_repair import repair, verify
 from ytrag_core.cli_retrieve import EXAMPLE, retrieve
 from ytrag_core.cli_schema import schema_app
 from ytrag_core.cli_tune import tune
@@ -69,6 +70,8 @@ app.command(epilog='Example: ytrag ask "Who taught the fog clock\'s inventor?" -
 app.command(epilog="Example: ytrag chat --kb kb")(chat)
 app.add_typer(schema_app, name="schema")
 app.command("jobs", epilog="Example: ytrag jobs --kb kb --failed")(jobs)
+app.command("verify", epilog="Example: ytrag verify --kb kb")(verify)
+app.command("repair", epilog="Example: ytrag repair --kb kb")(repair)
 app.command("tune", epilog="Example: ytrag tune --kb kb --questions questions.jsonl --apply")(tune)
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "LLMError",
     "LockedError",
     "ModelError",
+    "NewerFormatError",
     "QueryError",
     "ReplyError",
     "SchemaError",
@@ -44,6 +45,10 @@ class SchemaError(YtragError, ValueError):
 
 class SnapshotError(YtragError, OSError):
     """A knowledge base on disk is empty, foreign, truncated, corrupted or of a newer format."""
+
+
+class NewerFormatError(SnapshotError):
+    """A knowledge base was written by a later version of ytrag, which has to read it."""
 
 
 class WriteError(SnapshotError):

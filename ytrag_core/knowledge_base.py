@@ -10,6 +10,7 @@ from ytrag_core.agent.answering import Answering
 from ytrag_core.config import BuildSettings, RetrievalSettings
 from ytrag_core.embedding.choice import load_encoder, loaded_encoder
 from ytrag_core.errors import ConfigError, ModelError
+from ytrag_core.pipeline.maintained import Maintained
 from ytrag_core.pipeline.report import BuildReport, Progress, StageRecorder, no_progress
 from ytrag_core.retrieval.retriever import Retriever
 from ytrag_core.retrieval.view import SnapshotView
@@ -32,7 +33,7 @@ __all__ = ["KnowledgeBase"]
 Format = Literal["documents", "openie", "edges"]
 
 
-class KnowledgeBase(Answering):
+class KnowledgeBase(Answering, Maintained):
     """A snapshot of a knowledge base, opened for questions.
 
     The next build does not disturb it: it goes on answering from the snapshot it opened. The two newest

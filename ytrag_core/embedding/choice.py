@@ -12,7 +12,8 @@ from ytrag_core.embedding.encoder import Encoder, fingerprint_of
 from ytrag_core.embedding.own_model import built_in_of, describe_folder
 from ytrag_core.embedding.precision import CONVERSIONS
 from ytrag_core.errors import ConfigError, ModelError, SnapshotError
-from ytrag_core.storage.layout import read_current
+from ytrag_core.storage.layout import SNAPSHOTS_NAME, read_current
+from ytrag_core.storage.manifest import read_manifest
 from ytrag_core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def recorded_encoder(kb: Path, *, missing_ok: bool = False) -> Mapping[str, Any]
     kb
         Its directory.
     missing_ok
-        Return None where there is none, or a damaged one: whoever writes it will say so.
+        Return None where there is none: whoever writes it will say so. Damage elsewhere is no matter then.
 
     Raises
     ------
@@ -182,8 +183,9 @@ def recorded_encoder(kb: Path, *, missing_ok: bool = False) -> Mapping[str, Any]
         There is none, or it is damaged.
     """
     try:
-        if missing_ok and read_current(kb) is None:
-            return None
+        if missing_ok:
+            name = read_current(kb)
+            return None if name is None else read_manifest(kb / SNAPSHOTS_NAME / name).encoder
         return Snapshot.open(kb, verify="size").manifest.encoder
     except SnapshotError:
         if missing_ok:

@@ -10,6 +10,7 @@ from ytrag_core.config import available_cores
 from ytrag_core.embedding.exact import search_exact
 from ytrag_core.embedding.neighbour_graph import NeighbourGraph
 from ytrag_core.errors import GraphFormatError, SnapshotError
+from ytrag_core.storage.advice import repair_advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,8 +189,7 @@ class VectorIndex:
         graph = NeighbourGraph.load(folder / "hnsw", name, n, d, n_threads or available_cores())
         if graph is None and n >= max(exact_below, 1):
             raise SnapshotError(
-                f"{folder / 'hnsw' / name}.bin is missing, and {n} vectors need it: "
-                "build the knowledge base again"
+                f"{folder / 'hnsw' / name}.bin is missing, and {n} vectors need it: {repair_advice(folder)}"
             )
         return cls(rows, graph)
 

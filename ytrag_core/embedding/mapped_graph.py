@@ -11,6 +11,7 @@ import numpy as np
 from ytrag_core.embedding.layers import M
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.graph_search import search_graph, upper_layers
+from ytrag_core.storage.advice import repair_advice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,7 @@ class MappedGraph:
         self._words = words
         header_words = _HEADER.itemsize // 4
         if self._words.shape[0] < header_words:
-            raise SnapshotError(f"{path} cannot be read, it is cut short: build the knowledge base again")
+            raise SnapshotError(f"{path} cannot be read, it is cut short: {repair_advice(path)}")
         header = self._words[:header_words].view(_HEADER)[0]
         fields = {name: int(header[name]) for name in _HEADER.names or () if name != "multiplier"}
         links = 4 * (fields["max_bottom_links"] + 1)
@@ -86,7 +87,7 @@ class MappedGraph:
         if not fits or fields["n_nodes"] != n:
             raise SnapshotError(
                 f"{path} holds {fields['n_nodes']} vectors in nodes of {fields['node_bytes']} bytes, "
-                f"wanted {n} of width {width}: build the knowledge base again"
+                f"wanted {n} of width {width}: {repair_advice(path)}"
             )
         self._n = n
         self._first = header_words
@@ -97,7 +98,7 @@ class MappedGraph:
         self._entry = fields["entry"]
         self._n_layers = fields["n_layers"]
         if self._first + n * self._stride > self._words.shape[0]:
-            raise SnapshotError(f"{path} cannot be read, it is cut short: build the knowledge base again")
+            raise SnapshotError(f"{path} cannot be read, it is cut short: {repair_advice(path)}")
 
     @classmethod
     def open(cls, path: Path, n: int, width: int) -> MappedGraph:
@@ -120,7 +121,7 @@ class MappedGraph:
         try:
             words: NDArray[np.uint32] = np.memmap(path, np.uint32, "r").view(np.ndarray)
         except (OSError, ValueError) as error:
-            raise SnapshotError(f"{path} cannot be read ({error}): build the knowledge base again") from error
+            raise SnapshotError(f"{path} cannot be read ({error}): {repair_advice(path)}") from error
         return cls(words, n, width, path)
 
     @classmethod
@@ -170,7 +171,7 @@ class MappedGraph:
         try:
             return upper_layers(self._words, self._first + self._n * self._stride, self._n)
         except ValueError as error:
-            raise SnapshotError(f"{self._path}: {error}; build the knowledge base again") from error
+            raise SnapshotError(f"{self._path}: {error}; {repair_advice(self._path)}") from error
 
     def search_all(self, queries: NDArray[np.float32], width: int) -> NDArray[np.int32] | None:
         """Return the labels that a beam of some width ends with, for each query.
@@ -200,9 +201,7 @@ class MappedGraph:
                 return None
             labels[i] = np.sort(found)
         if labels.size and (labels.min() < 0 or labels.max() >= self._n):
-            raise SnapshotError(
-                f"{self._path} has a label that no vector has: build the knowledge base again"
-            )
+            raise SnapshotError(f"{self._path} has a label that no vector has: {repair_advice(self._path)}")
         return labels
 
     def save(self, path: Path) -> None:
@@ -229,7 +228,7 @@ class MappedGraph:
                 width,
             )
         except ValueError as error:
-            raise SnapshotError(f"{self._path}: {error}; build the knowledge base again") from error
+            raise SnapshotError(f"{self._path}: {error}; {repair_advice(self._path)}") from error
 
 
 def _counted(links: NDArray[np.int32]) -> NDArray[np.uint32]:

@@ -17,6 +17,7 @@ from ytrag_core.embedding.projection import fit_projection, project
 from ytrag_core.errors import SnapshotError, WriteError
 from ytrag_core.kernels.half_dot import half_dot, half_to_float
 from ytrag_core.kernels.topk import top_k
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.arrays import ArraySpec, map_arrays, write_arrays
 from ytrag_core.workers import blocks, open_workers
 
@@ -185,17 +186,15 @@ class NeighbourGraph:
         arrays = map_arrays(arrays_path, spec)
         indptr, members = arrays["indptr"], arrays["members"]
         if len(indptr) < 2 or indptr[0] != 0 or indptr[-1] != n or (np.diff(indptr) < 1).any():
-            raise SnapshotError(
-                f"{arrays_path}: groups do not cover {n} rows; build the knowledge base again"
-            )
+            raise SnapshotError(f"{arrays_path}: groups do not cover {n} rows; {repair_advice(arrays_path)}")
         if members.min() < 0 or members.max() >= n:
-            raise SnapshotError(f"{arrays_path}: row ids outside [0, {n}); build the knowledge base again")
+            raise SnapshotError(f"{arrays_path}: row ids outside [0, {n}); {repair_advice(arrays_path)}")
         groups = RowGroups(indptr, members)
         near = arrays.get("near")
         if near is not None and (near.dtype != np.int32 or near.shape != (len(groups), N_NEAR)):
             raise SnapshotError(
                 f"{arrays_path}: near is {near.dtype} of shape {near.shape}, wanted int32 of "
-                f"({len(groups)}, {N_NEAR}); build the knowledge base again"
+                f"({len(groups)}, {N_NEAR}); {repair_advice(arrays_path)}"
             )
         graph = partial(MappedGraph.open, graph_path, len(groups), min(d, _DIMENSIONS))
         return cls(groups, arrays.get("projection"), n_threads, near, graph)

@@ -73,7 +73,7 @@ class SimilarRows:
         asked = self._group[rows]
         near = np.column_stack([asked, self._near[asked]])
         if near.size and near.max() >= len(groups):
-            raise SnapshotError("similar vectors lead out of the index: build the knowledge base again")
+            raise SnapshotError("similar vectors lead out of the index: run `ytrag repair`")
         step = np.zeros(near.shape[1], np.int64)
         step[0] = 1
         start = groups.indptr[np.maximum(near, 0)]

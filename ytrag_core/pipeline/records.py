@@ -19,6 +19,7 @@ from ytrag_core.extraction.model import Extraction
 from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
+from ytrag_core.pipeline.checked import chunk_hash
 from ytrag_core.pipeline.extractions import RECORDED, batches, content_hash, recorded_key
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.meta_rows import in_batches
@@ -144,7 +145,7 @@ def chunk_row(position: int, chunk: Chunk) -> ChunkRow:
         text=chunk.text,
         start=chunk.start,
         end=chunk.end,
-        sha256=content_hash(chunk.title, chunk.text, "first" if chunk.start == 0 else "later"),
+        sha256=chunk_hash(chunk.title, chunk.text, chunk.start),
         page=chunk.page,
         heading=chunk.heading,
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ytrag_core.schema.proposals import Candidate
     from ytrag_core.storage.snapshot import SnapshotWriter
 
-__all__ = ["schema_for_build", "settle_schema", "type_judge"]
+__all__ = ["schema_for_build", "schema_of_snapshot", "settle_schema", "type_judge"]
 
 _USER = "user"
 _MOST_NAMED = 5
@@ -52,6 +52,15 @@ def schema_for_build(
     if known is not None or _knows_another(writer) or default is None:
         return known
     return load_schema(default)
+
+
+def schema_of_snapshot(writer: SnapshotWriter) -> GraphSchema | None:
+    """Return the schema that the live snapshot was built with; the one in force where it is not stored."""
+    history = _history(writer)
+    version = "" if writer.previous is None else writer.previous.manifest.schema_version
+    if not version:
+        return None
+    return history.of_version(version) or history.in_force()
 
 
 def settle_schema(

@@ -29,6 +29,7 @@ from ytrag_core.pipeline.schema_in_force import schema_for_build, settle_schema
 from ytrag_core.pipeline.settings import settings_of
 from ytrag_core.pipeline.vector_cache import VectorCache
 from ytrag_core.pipeline.vectors import TextEncoder
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.layout import live_name
 from ytrag_core.storage.snapshot import SnapshotWriter
 
@@ -49,6 +50,7 @@ __all__ = [
     "build_from_openie",
     "distinct_documents",
     "document_schema",
+    "folder_hash",
     "rebuild_documents",
 ]
 
@@ -227,7 +229,7 @@ def build_from_edges(
         with recorder.stage("read") as stage:
             source = read_edges(folder)
             stage.items = source.graph.n_triples
-            origin = {"format": "edges", "path": path_name(folder), "sha256": _folder_hash(folder)}
+            origin = {"format": "edges", "path": path_name(folder), "sha256": folder_hash(folder)}
         if writer.previous is not None and not replace:
             before = known_sources(writer.previous)
             if [entry.get("sha256") for entry in before] != [origin["sha256"]]:
@@ -270,7 +272,7 @@ def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
     if n_stored != n_documents:
         raise SnapshotError(
             f"the store of {root} holds {n_stored} documents, but its snapshot has {n_documents}: "
-            "meta.sqlite was emptied or replaced; restore it from a copy, or build in a new directory"
+            f"meta.sqlite was emptied or replaced; {repair_advice(root)}"
         )
     held = (
         "edges" if any(entry.get("format") == "edges" for entry in known_sources(previous)) else "documents"
@@ -303,7 +305,8 @@ def distinct_documents(paths: Sequence[Path], root: Path, out_problems: list[Pro
             yield item
 
 
-def _folder_hash(folder: Path) -> str:
+def folder_hash(folder: Path) -> str:
+    """Return the hash by which an imported graph is known again."""
     digest = hashlib.sha256()
     for name in ("nodes.parquet", "edges.parquet"):
         with (folder / name).open("rb") as file:

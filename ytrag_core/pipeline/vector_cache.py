@@ -49,6 +49,8 @@ class VectorCache:
         Another knowledge base whose vectors may be used; it is only read.
     change_encoder
         Whether the live snapshot may be of another encoder.
+    older
+        Whether to use the vectors of the snapshots before, too: the live one is damaged.
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class VectorCache:
         borrowed: Path | None = None,
         *,
         change_encoder: bool = False,
+        older: bool = False,
     ) -> None:
         self._store = VectorStore(writer.root, encoder.fingerprint, encoder.dimension)
         live, description = writer.previous, encoder.description
@@ -82,7 +85,7 @@ class VectorCache:
             )
         self._blocks = self._store.blocks()
         parts = [(block.hashes, block.vectors) for block in self._blocks]
-        for snapshot in _snapshots(writer, encoder):
+        for snapshot in _snapshots(writer, encoder, older=older):
             parts += _snapshot_parts(snapshot)
         self._n_own = len(parts)
         if borrowed is not None and borrowed.resolve() != writer.root.resolve():
@@ -157,14 +160,15 @@ def _made_by(snapshot: Snapshot, encoder: Encoder) -> bool:
     return _fingerprint(snapshot).partition(":")[2] == encoder.fingerprint.partition(":")[2]
 
 
-def _snapshots(writer: SnapshotWriter, encoder: Encoder) -> list[Snapshot]:
+def _snapshots(writer: SnapshotWriter, encoder: Encoder, *, older: bool) -> list[Snapshot]:
     """Return the snapshots whose vectors can be used: the live one, or one before the encoder was changed."""
     live = writer.previous
     if live is None:
         return []
-    if _made_by(live, encoder):
+    if _made_by(live, encoder) and not older:
         return [live]
-    return [snapshot for snapshot in writer.older() if _made_by(snapshot, encoder)]
+    before = [live] if _made_by(live, encoder) else []
+    return before + [snapshot for snapshot in writer.older() if _made_by(snapshot, encoder)]
 
 
 def _snapshot_parts(snapshot: Snapshot) -> list[Part]:

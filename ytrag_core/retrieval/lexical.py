@@ -74,15 +74,16 @@ class LexicalIndex:
         cls, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
     ) -> LexicalIndex:
         """Index texts; their positions are the document ids."""
+        numbers: dict[str, int] = {}  # in the order of the texts: the same texts give the same bytes
         tokens = []
         for position, text in enumerate(texts):
-            tokens.append(lexical_tokens(text))
+            tokens.append([numbers.setdefault(term, len(numbers)) for term in lexical_tokens(text)])
             if progress is not None and position % 2000 == 0:
                 progress(position, len(texts))
-        if not any(tokens):
+        if not numbers:
             return cls(None, len(texts))
         model = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-        model.index(tokens, show_progress=False)
+        model.index((tokens, numbers), show_progress=False)
         return cls(model, len(texts))
 
     def scores(self, question: str) -> NDArray[np.float32]:

@@ -22,6 +22,7 @@ from ytrag_core.retrieval.passages import PassageIndex
 from ytrag_core.retrieval.relation_words import RelationWords, relation_texts
 from ytrag_core.retrieval.titles import TitleIndex, title_arrays
 from ytrag_core.retrieval.trust import Background, sample_rows
+from ytrag_core.storage.advice import repair_advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,8 @@ class SnapshotView:
             return int(self.snapshot.manifest.counts[name])
         except KeyError as error:
             raise SnapshotError(
-                f"{self.snapshot.path}: the manifest has no count of {name}; build the knowledge base again"
+                f"{self.snapshot.path}: the manifest has no count of {name}; "
+                f"{repair_advice(self.snapshot.path)}"
             ) from error
 
     @cached_property

@@ -12,6 +12,7 @@ from ytrag_core.errors import SchemaError, SnapshotError
 from ytrag_core.schema.changes import Decision, apply_decisions, new_names
 from ytrag_core.schema.model import GraphSchema, TypeKind, type_key
 from ytrag_core.schema.proposals import candidates
+from ytrag_core.storage.advice import repair_advice
 from ytrag_core.storage.schema_store import ChangeRow
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class SchemaHistory:
                 return self._load(change.version)
         known = f"1 to {len(changes)}" if changes else "none: the schema never changed"
         raise SchemaError(f"there is no version {number} of the schema; versions are {known}")
+
+    def of_version(self, version: str) -> GraphSchema | None:
+        """Return a schema by its version, None where it is not stored."""
+        payload = self._store.schema(version)
+        return None if payload is None else self._parsed(payload, version)
 
     def pending(self) -> list[Candidate]:
         """Return the proposed types about which nothing was decided, the best supported first."""
@@ -267,18 +273,18 @@ class SchemaHistory:
     def _load(self, version: str) -> GraphSchema:
         payload = self._store.schema(version)
         if payload is None:
-            raise SnapshotError(
-                f"{self._store.database.path}: schema version {version} is missing: restore it from a copy"
-            )
+            path = self._store.database.path
+            raise SnapshotError(f"{path}: schema version {version} is missing: {repair_advice(path)}")
         return self._parsed(payload, version)
 
     def _parsed(self, payload: Mapping[str, Any], version: str) -> GraphSchema:
         try:
             return GraphSchema.model_validate(payload)
         except ValidationError as error:
+            path = self._store.database.path
             raise SnapshotError(
-                f"{self._store.database.path}: schema version {version} is damaged "
-                f"({error.errors()[0]['msg']}): restore it from a copy"
+                f"{path}: schema version {version} is damaged ({error.errors()[0]['msg']}): "
+                f"{repair_advice(path)}"
             ) from error
 
 
