@@ -124,7 +124,7 @@ def relay(base_url: str) -> Iterator[Endpoint]:
             address, json.dumps(asked).encode(), {"content-type": "application/json"}
         )
         try:
-            with urllib.request.urlopen(sent, timeout=300) as answer:
+            with urllib.request.urlopen(sent, timeout=900) as answer:
                 return Reply(answer.read().decode(), content_type=answer.headers["content-type"])
         except urllib.error.HTTPError as error:
             with error:

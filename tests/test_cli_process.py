@@ -198,7 +198,7 @@ def hear_ctrl_c() -> None:
 
 def test_ctrl_c_is_one_line_and_130(tmp_path: Path, encoder: Encoder) -> None:
     # Far more than is encoded until Ctrl-C comes, however late that is.
-    facts = [(f"Mason {n}", "built", f"Tower {n}") for n in range(20_000)]
+    facts = [(f"Mason {n}", "built", f"Tower {n}") for n in range(8_000)]
     arguments = [
         "import",
         "openie",
