@@ -278,7 +278,7 @@ class QuietServer(ThreadingHTTPServer):
 
 @contextmanager
 def registry(wheel: Path) -> Iterator[tuple[str, type[Registry]]]:
-    handler = type(
+    handler: type[Registry] = type(
         "Handler", (Registry,), {"wheel": wheel, "let": threading.Event(), "sent": threading.Event()}
     )
     with QuietServer(("127.0.0.1", 0), handler) as server:
