@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "sqlite_errors"]
 
-_BUSY_SECONDS = 10.0
+_BUSY_SECONDS = 60.0
+"""How long other writers are waited for."""
+
+_BUSY_PAUSE = 0.05
 _ADVICE = {
     "SQLITE_FULL": "no space left on the disk: free some space and run again",
     "SQLITE_READONLY": "it cannot be written: a knowledge base is built in a writable directory",
@@ -59,8 +63,6 @@ class Database:
         False opens read-only, also in a directory that cannot be written.
     upgrades
         For each older version, what makes the next one of it; done when the file is opened for writing.
-    busy_seconds
-        How long to wait for other writers before giving up.
 
     Attributes
     ----------
@@ -82,25 +84,43 @@ class Database:
         statements: Sequence[str],
         writable: bool,
         upgrades: Mapping[int, Sequence[str]] | None = None,
-        busy_seconds: float = _BUSY_SECONDS,
     ) -> None:
         self.path = path
-        self._busy_seconds = busy_seconds
         self.writable = writable
         self._mutex = threading.RLock()
         if not writable and not path.is_file():
             raise SnapshotError(f"{path} is missing: {repair_advice(path)}")
-        with sqlite_errors(path):
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._open(application_id, version, statements, upgrades or {})
+            except SnapshotError as error:
+                # While others open or close the file, SQLite may refuse at once, without waiting for them.
+                cause = getattr(error.__cause__, "sqlite_errorname", "")
+                if not cause.startswith("SQLITE_BUSY") or time.monotonic() > end:
+                    raise
+                time.sleep(_BUSY_PAUSE)
+            else:
+                return
+
+    def _open(
+        self,
+        application_id: int,
+        version: int,
+        statements: Sequence[str],
+        upgrades: Mapping[int, Sequence[str]],
+    ) -> None:
+        with sqlite_errors(self.path):
             self._connection = self._connect()
         try:
-            with sqlite_errors(path):
-                if writable:
+            with sqlite_errors(self.path):
+                if self.writable:
                     self._connection.execute("PRAGMA journal_mode=WAL")
                     self._connection.execute("PRAGMA synchronous=FULL")
                     self._create(application_id, version, statements)
                 self.version = self._recognise(application_id, version)
-                if writable:
-                    self._upgrade(version, upgrades or {})
+                if self.writable:
+                    self._upgrade(version, upgrades)
         except BaseException:
             self.close()
             raise
@@ -109,7 +129,7 @@ class Database:
         connection = sqlite3.connect(
             f"file:{quote(str(self.path.absolute()))}?{self._mode()}",
             uri=True,
-            timeout=self._busy_seconds,
+            timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
         )

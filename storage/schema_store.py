@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 __all__ = ["TABLES", "ChangeRow", "ProposalRow", "SchemaStore"]
-
-_PATIENCE_SECONDS = 60.0
-_OPENING_TRIES = 50
-_OPENING_PAUSE = 0.05
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS type_proposals(id TEXT PRIMARY KEY, kind TEXT NOT NULL,"
@@ -164,7 +159,16 @@ class SchemaStore:
         if not path.is_file():
             layout.live_name(root)
             raise SnapshotError(f"{path} is missing: {repair_advice(path)}")
-        return cls(_open(path, writable=writable))
+        return cls(
+            Database(
+                path,
+                application_id=APPLICATION_ID,
+                version=META_VERSION,
+                statements=STATEMENTS,
+                writable=writable,
+                upgrades=UPGRADES,
+            )
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -265,24 +269,3 @@ def _n_known(connection: Any, ids: Sequence[str]) -> int:
     return int(
         connection.execute(f"SELECT count(*) FROM type_proposals WHERE id IN ({marks})", ids).fetchone()[0]
     )
-
-
-def _open(path: Path, *, writable: bool) -> Database:
-    """Open the file; while others open it too, SQLite may refuse to wait for them."""
-    for trial in range(_OPENING_TRIES):
-        try:
-            return Database(
-                path,
-                application_id=APPLICATION_ID,
-                version=META_VERSION,
-                statements=STATEMENTS,
-                writable=writable,
-                upgrades=UPGRADES,
-                busy_seconds=_PATIENCE_SECONDS,
-            )
-        except SnapshotError as error:
-            cause = getattr(error.__cause__, "sqlite_errorname", "")
-            if not cause.startswith("SQLITE_BUSY") or trial == _OPENING_TRIES - 1:
-                raise
-            time.sleep(_OPENING_PAUSE)
-    raise SnapshotError(f"{path} is busy: wait and run again")

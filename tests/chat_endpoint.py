@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -86,11 +87,19 @@ def failure(status: int, message: str = "no", **headers: str) -> Reply:
 
 @dataclass
 class Endpoint:
-    """A running server: where it is, and what it was asked."""
+    """A running server: where it is, what it was asked, and the requests whose silence was waited for."""
 
     base_url: str
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    waited_for: list[int] = field(default_factory=list)
+
+    def await_requests(self, n: int) -> None:
+        """Wait until so many requests were read: a client may have given up before."""
+        end = time.monotonic() + 300
+        while len(self.requests) < n:
+            assert time.monotonic() < end, f"{len(self.requests)} of {n} requests came"
+            time.sleep(0.002)
 
 
 @contextmanager
@@ -115,7 +124,7 @@ def relay(base_url: str) -> Iterator[Endpoint]:
             address, json.dumps(asked).encode(), {"content-type": "application/json"}
         )
         try:
-            with urllib.request.urlopen(sent, timeout=300) as answer:
+            with urllib.request.urlopen(sent, timeout=900) as answer:
                 return Reply(answer.read().decode(), content_type=answer.headers["content-type"])
         except urllib.error.HTTPError as error:
             with error:
@@ -157,8 +166,8 @@ def answering(answer: Callable[[int, dict[str, Any]], Reply]) -> Iterator[Endpoi
                 self.wfile.flush()
                 if reply.pause:
                     stopped.wait(reply.pause)
-            if reply.stalled:
-                stopped.wait(60)
+            if reply.stalled and not stopped.wait(60):
+                served.waited_for.append(n_asked)
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""

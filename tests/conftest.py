@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,14 +18,25 @@ if TYPE_CHECKING:
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 
-# A machine that does something else meanwhile is no failure.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+# A machine that does something else meanwhile is no failure, and who changes nothing gets what was before.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("searching", settings.get_profile("steady"), derandomize=False)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option for what takes minutes."""
-    parser.addoption("--thorough", action="store_true", help="ask a local language model all questions")
+    """Add the option for what takes minutes, or may find something new."""
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="ask a local language model all questions, draw other examples each time",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how examples are drawn before a test is collected."""
+    settings.load_profile("searching" if config.getoption("--thorough") else "steady")
 
 
 @pytest.fixture(scope="session")

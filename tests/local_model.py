@@ -20,11 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 MODEL = "SmolLM2-135M-Instruct"
 
 _SERVER_SCRIPT = Path(__file__).resolve().parent / "local_server.py"
-_START_SECONDS = 180.0
+_START_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class LocalModel:
         """Return the settings of an `OpenAIModel`; patient, since the machine may be busy."""
         from ytrag_core.config import LLMSettings
 
-        return LLMSettings(base_url=self.base_url, model=self.model, timeout=300.0, max_retries=1)
+        return LLMSettings(base_url=self.base_url, model=self.model, timeout=900.0, max_retries=1)
 
 
 def home() -> Path:
@@ -175,9 +175,9 @@ def _await(address: str) -> None:
     end = time.monotonic() + _START_SECONDS
     while True:
         try:
-            with urllib.request.urlopen(address, timeout=5):
+            with urllib.request.urlopen(address, timeout=60):
                 return
-        except (urllib.error.URLError, TimeoutError):
+        except (OSError, HTTPException):  # a connection may be lost at any point while it starts
             if time.monotonic() > end:
                 raise
             time.sleep(0.1)

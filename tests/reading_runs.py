@@ -54,7 +54,7 @@ def write_passages(folder: Path) -> Path:
 
 def models(server: ReadingServer | str, **settings: Any) -> StageModels:
     url = server if isinstance(server, str) else server.base_url
-    chosen: dict[str, Any] = {"timeout": 10.0, "max_retries": 0, **settings}
+    chosen: dict[str, Any] = {"timeout": 60.0, "max_retries": 0, **settings}
     return StageModels.of_endpoint(LLMSettings(base_url=url, model="reader", **chosen))
 
 

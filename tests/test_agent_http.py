@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.agent_shelf import QUESTION, SUBS, Shelf, ask, plan, thought
-from tests.chat_endpoint import chat, endpoint, failure, streamed
+from tests.chat_endpoint import answering, chat, endpoint, failure, streamed
 from ytrag_core.agent.budget import Budget
 from ytrag_core.agent.events import AnswerPiece, Called, Checked, Done, Problem, Retrieved
 from ytrag_core.config import LLMSettings
@@ -19,6 +18,8 @@ from ytrag_core.llm.stages import StageModels
 from ytrag_core.llm.tokens import estimate_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.chat_endpoint import Endpoint, Reply
     from ytrag_core.agent.events import Event
     from ytrag_core.agent.model import Answer
@@ -37,10 +38,18 @@ def said(*replies: Any) -> list[Reply]:
 
 
 def asked(
-    question: str, *replies: Any, shelf: Shelf | None = None, timeout: float = 20.0, **options: Any
+    question: str,
+    *replies: Any,
+    answer_to: Callable[[int, dict[str, Any]], Reply] | None = None,
+    shelf: Shelf | None = None,
+    timeout: float = 60.0,
+    **options: Any,
 ) -> tuple[Answer, list[Event], Endpoint]:
-    """Ask over HTTP; return the answer, the events, and what the endpoint was asked."""
-    with endpoint(*said(*replies)) as served:
+    """Ask over HTTP; return the answer, the events, and what the endpoint was asked.
+
+    The endpoint gives its replies in turn, or what `answer_to` returns for a request.
+    """
+    with answering(answer_to) if answer_to else endpoint(*said(*replies)) as served:
         settings = LLMSettings(base_url=served.base_url, model="m", timeout=timeout, max_retries=1)
         models = StageModels(OpenAIModel(settings))
         answer, events = ask(question, shelf or Shelf(), models, **options)
@@ -209,29 +218,28 @@ def test_a_decomposition_that_fails_leaves_the_question_as_it_is() -> None:
 
 def test_a_time_out_in_the_middle_of_a_stream_is_asked_for_again() -> None:
     whole = json.dumps(thought("answer", answer="Maren Tessaly [1].", passages=[1]))
-    answer, events, served = asked(
-        SIMPLE,
-        streamed(whole[:50], whole[50:70], stalled=True),
-        thought("answer", answer="Maren Tessaly [1].", passages=[1]),
-        timeout=0.5,
-        stream=True,
-    )
+
+    def answer_to(n_asked: int, request: dict[str, Any]) -> Reply:
+        # Not in turn: on a busy machine the first piece may come too late, and is asked for again.
+        return streamed(whole[:50], whole[50:70], stalled=True) if "stream" in request else chat(whole)
+
+    answer, events, served = asked(SIMPLE, answer_to=answer_to, timeout=1.0, stream=True)
     assert answer.answer == "Maren Tessaly [1]."
     assert answer.usage.llm_calls == 2
     assert any(isinstance(event, Problem) for event in events)
-    assert [request.get("stream", False) for request in served.requests] == [True, False]
+    streams = [request.get("stream", False) for request in served.requests]
+    assert (streams[0], streams[-1]) == (True, False)
 
 
 def test_a_silent_endpoint_does_not_outlast_the_seconds() -> None:
-    started = time.monotonic()
-    answer, _, _ = asked(
+    answer, _, served = asked(
         SIMPLE,
         streamed("{", stalled=True),
-        timeout=30.0,
+        timeout=300.0,
         stream=True,
         budget=Budget(max_seconds=0.4),
     )
-    assert time.monotonic() - started < 20.0
+    assert not served.waited_for
     assert answer.budget_reached == "seconds"
     assert_shows_evidence(answer)
 
@@ -250,7 +258,7 @@ STALLED = streamed('{"thought":"x","decision":"answer","answer":"Isma', stalled=
 @pytest.mark.parametrize("mode", ["open", "no-agent", "reject"])
 def test_a_stalled_endpoint_leaves_the_evidence(mode: Any) -> None:
     answer, events, _ = asked(
-        QUESTION, STALLED, timeout=30.0, stream=True, mode=mode, budget=Budget(max_seconds=0.8)
+        QUESTION, STALLED, timeout=300.0, stream=True, mode=mode, budget=Budget(max_seconds=0.8)
     )
     assert answer.budget_reached == "seconds"
     if mode == "reject":
@@ -265,7 +273,7 @@ def test_a_slow_decomposition_is_given_up_and_the_question_answered_without() ->
         QUESTION,
         STALLED,
         thought("answer", answer="Ivo Lanth was born in Nimbrel.", passages=["ivo"]),
-        timeout=30.0,
+        timeout=300.0,
         budget=Budget(max_seconds=8.0),
     )
     assert answer.citations == ("ivo",)

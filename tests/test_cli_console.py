@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -154,7 +155,8 @@ def test_a_pace_tells_the_rate_and_what_is_left(
 def test_what_was_done_before_is_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     stream, clock = io.StringIO(), iter([0.0, 10.0])
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("ytrag_core.console.time.perf_counter", lambda: next(clock))
+    # Not the module of all: another thread may look at its clock, too.
+    monkeypatch.setattr("ytrag_core.console.time", SimpleNamespace(perf_counter=lambda: next(clock)))
     with progress_bars() as progress:
         progress("encode names", 900, 1000)
         progress("encode names", 1000, 1000)
@@ -302,6 +304,34 @@ def test_ctrl_c_that_a_callback_swallows_stops_at_the_next_progress() -> None:
     assert "interrupted" in outcome.stderr
     assert reached == ["swallowed"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("_hears_ctrl_c")
+def test_ctrl_c_that_a_destructor_swallows_shows_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = failing(AssertionError())
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda swallowed: told.append(swallowed.exc_type))
+
+    class Dying:
+        def __init__(self, error: BaseException | None = None) -> None:
+            self.error = error
+
+        def __del__(self) -> None:
+            if self.error is not None:
+                raise self.error
+            signal.raise_signal(signal.SIGINT)
+
+    @app.command()
+    def work() -> None:
+        with progress_bars() as progress:
+            Dying(ZeroDivisionError())
+            Dying()
+            progress("encode", 1, 10)
+
+    outcome = CliRunner().invoke(app, ["work"])
+    assert outcome.exit_code == 130
+    assert outcome.stderr == "ytrag: interrupted\n"
+    assert told == [ZeroDivisionError]
 
 
 def test_names_without_end_are_cut() -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.bases import write_facts
 from tests.chat_endpoint import chat, endpoint, failure
 from ytrag_core.cli import app
 from ytrag_core.sample import sample_folder
@@ -50,7 +51,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 def run(*arguments: str, **changes: str) -> Outcome:
     done = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, env=environment(**changes), timeout=300, check=False
+        [*COMMAND, *arguments], capture_output=True, env=environment(**changes), timeout=900, check=False
     )
     return Outcome(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
@@ -186,7 +187,7 @@ def test_a_reader_that_leaves_is_no_error(kb: str) -> None:
         assert child.stderr is not None
         child.stdout.close()
         stderr = child.stderr.read().decode()
-        assert child.wait(timeout=120) == 141
+        assert child.wait(timeout=600) == 141
     assert stderr == ""
 
 
@@ -196,7 +197,15 @@ def hear_ctrl_c() -> None:
 
 
 def test_ctrl_c_is_one_line_and_130(tmp_path: Path, encoder: Encoder) -> None:
-    arguments = ["import", "openie", str(sample_folder()), "--kb", str(tmp_path / "kb")]
+    # Far more than is encoded until Ctrl-C comes, however late that is.
+    facts = [(f"Mason {n}", "built", f"Tower {n}") for n in range(8_000)]
+    arguments = [
+        "import",
+        "openie",
+        str(write_facts(tmp_path / "facts", facts)),
+        "--kb",
+        str(tmp_path / "kb"),
+    ]
     with subprocess.Popen(
         [*COMMAND, *arguments],
         stdout=subprocess.PIPE,
@@ -208,7 +217,7 @@ def test_ctrl_c_is_one_line_and_130(tmp_path: Path, encoder: Encoder) -> None:
         first = child.stderr.readline()
         time.sleep(0.1)
         child.send_signal(signal.SIGINT)
-        stdout, stderr = child.communicate(timeout=120)
+        stdout, stderr = child.communicate(timeout=600)
     assert first
     assert child.returncode == 130
     assert stdout == b""
@@ -277,7 +286,7 @@ def test_a_terminal_gets_bars_and_colours(tmp_path: Path, encoder: Encoder) -> N
         pass
     finally:
         os.close(ours)
-    assert child.wait(timeout=120) == 0, seen.decode()
+    assert child.wait(timeout=600) == 0, seen.decode()
     assert "━".encode() in seen
     assert b"\x1b[" in seen
     assert b"documents" in seen

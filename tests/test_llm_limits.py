@@ -117,17 +117,32 @@ def test_a_pause_holds_everyone() -> None:
     assert clock.now() == 1023.0
 
 
+class Noting(RateLimits):
+    """Limits that note when each request goes: its thread may be woken long after."""
+
+    times: list[float]
+
+    def __init__(self, *limits: float, clock: PatientClock) -> None:
+        super().__init__(*limits, clock=clock)
+        self.times = []
+
+    def _delay(self, n_tokens: float) -> float:
+        delay = super()._delay(n_tokens)
+        if delay == 0.0:
+            self.times.append(self._clock.now())
+        return delay
+
+
 def test_many_threads_share_one_limit() -> None:
     clock = PatientClock()
-    limits = RateLimits(60.0, 60_000.0, clock=clock)
-    times: list[float] = []
+    limits = Noting(60.0, 60_000.0, clock=clock)
+    times = limits.times
 
     def work(seed: int) -> None:
         rng = random.Random(seed)
         for _ in range(25):
             estimated, used = rng.randint(500, 1500), rng.randint(100, 1500)
             limits.acquire(estimated)
-            times.append(clock.now())
             limits.settle(estimated, used)
 
     with ThreadPoolExecutor(8) as pool:

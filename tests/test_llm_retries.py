@@ -153,11 +153,10 @@ def test_cancelling_ends_the_pause() -> None:
         model = OpenAIModel(LLMSettings(base_url=served.base_url, model="m"), limits=limits)
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(model.complete, MESSAGES, max_tokens=9)
-            while not served.requests:
-                pass
+            served.await_requests(1)
             limits.cancel()
             with pytest.raises(LLMError, match="cancelled"):
-                asked.result(30)
+                asked.result(90)
 
 
 def test_many_threads_ask_one_model() -> None:

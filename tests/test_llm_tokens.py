@@ -84,7 +84,7 @@ def test_byte_pairs_of_a_language_model(local_llm: LocalModel, shared_data: Path
     def n_tokens(text: str) -> int:
         body = json.dumps({"content": text}).encode()
         request = urllib.request.Request(address, body, {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return len(json.loads(answer.read())["tokens"])
 
     assert check(english(shared_data)[::10], n_tokens) < 1.45

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ytrag_core.errors import DocumentError, SnapshotError
+from ytrag_core.storage.database import Database
 from ytrag_core.storage.meta import META_VERSION, ChunkRow, DocumentRow, MetaStore
 
 if TYPE_CHECKING:
@@ -200,6 +201,26 @@ def test_a_newer_format_is_refused(path: Path) -> None:
     for writable in (True, False):
         with pytest.raises(SnapshotError, match="upgrade ytrag"):
             MetaStore(path, writable=writable)
+
+
+def test_a_file_that_others_open_or_close_is_opened_a_little_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, n_refused = Database._connect, 0
+
+    def connect(database: Database) -> sqlite3.Connection:
+        nonlocal n_refused
+        if n_refused < 3:
+            n_refused += 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorname = "SQLITE_BUSY_RECOVERY"
+            raise error
+        return real(database)
+
+    monkeypatch.setattr(Database, "_connect", connect)
+    with MetaStore(path) as meta:
+        meta.put_documents([document("a")])
+    assert n_refused == 3
 
 
 def test_a_damaged_file_is_an_error(path: Path) -> None:

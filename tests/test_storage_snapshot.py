@@ -222,7 +222,7 @@ def test_a_second_writer_is_locked_out(kb: Path) -> None:
     with SnapshotWriter(kb) as writer:
         fill(writer, 2)
         other = subprocess.run(
-            [sys.executable, "-c", program, str(kb)], capture_output=True, text=True, check=True, timeout=120
+            [sys.executable, "-c", program, str(kb)], capture_output=True, text=True, check=True, timeout=600
         )
         assert f"{kb} is being written by another process (pid {os.getpid()})" in other.stdout
         with pytest.raises(LockedError), SnapshotWriter(kb, lock_timeout=0.05):

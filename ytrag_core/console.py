@@ -256,13 +256,19 @@ def _remembered_interrupts() -> Iterator[None]:
         _INTERRUPTED.set()
         raise KeyboardInterrupt
 
+    def unraisable(swallowed: sys.UnraisableHookArgs) -> None:
+        if not issubclass(swallowed.exc_type, KeyboardInterrupt):
+            told(swallowed)
+
     _INTERRUPTED.clear()
     signal.signal(signal.SIGINT, interrupt)
+    told, sys.unraisablehook = sys.unraisablehook, unraisable
     try:
         yield
     finally:
         _INTERRUPTED.clear()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = told
 
 
 class ErrorBoundary(TyperGroup):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,9 +43,10 @@ async def stream_events(question: str, library: Library, asking: Asking) -> Asyn
     cancelled = threading.Event()
 
     def tell(event: Event | BaseException | None) -> None:
-        # A loop that is closed has nobody left who listens.
-        if not (cancelled.is_set() or loop.is_closed()):
-            loop.call_soon_threadsafe(events.put_nowait, event)
+        # A loop that is closed, at whatever moment, has nobody left who listens.
+        if not cancelled.is_set():
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(events.put_nowait, event)
 
     def work() -> None:
         try:

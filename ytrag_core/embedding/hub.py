@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
@@ -19,6 +20,8 @@ from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
 __all__ = ["main"]
 
 _ANSWER_SECONDS = 3.0
+_PROBE_SECONDS = 8.0
+"""Counted once this module is imported: a slow machine is no missing network."""
 
 
 def main(arguments: list[str]) -> None:
@@ -31,13 +34,32 @@ def main(arguments: list[str]) -> None:
     """
     repository, folder, *names = arguments
     if not names:
-        HfApi().model_info(repository, timeout=_ANSWER_SECONDS)
+        _probe(repository)
     elif names[0] == "--cached":
         for name in names[1:]:
             _copy_cached(repository, name, Path(folder))
     else:
         for name in names:
             hf_hub_download(repository, name, local_dir=folder, etag_timeout=_ANSWER_SECONDS)
+
+
+def _probe(repository: str) -> None:
+    """Ask for a repository; looking up the hub's name may take for ever, so it is left behind in time."""
+    failures: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            HfApi().model_info(repository, timeout=_ANSWER_SECONDS)
+        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
+            failures.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(_PROBE_SECONDS)
+    if asking.is_alive():
+        raise TimeoutError(f"no answer within {_PROBE_SECONDS:g} s")
+    if failures:
+        raise failures[0]
 
 
 def _copy_cached(repository: str, name: str, folder: Path) -> None:

