@@ -317,9 +317,19 @@ def _check_texts(texts: Any) -> None:
             raise TypeError(f"text {position} is {type(text).__name__}, wanted str")
 
 
-def fingerprint_of(description: EncoderDescription, precision: Precision) -> str:
-    """Return what names an encoder's vectors: its files, its conversion and how texts are given to it."""
-    conversion = VECTORS[precision]
+def fingerprint_of(
+    description: EncoderDescription, precision: Precision, conversion: str | None = None
+) -> str:
+    """Return what names an encoder's vectors: its files, its conversion and how texts are given to it.
+
+    Parameters
+    ----------
+    description, precision
+        The encoder.
+    conversion
+        That of an earlier version; today's by default.
+    """
+    conversion = conversion or VECTORS[precision]
     parts = (
         description.weights.sha256,
         description.tokenizer.sha256,
