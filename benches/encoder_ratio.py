@@ -60,7 +60,7 @@ class Peer:
         # In the repository's root, a library of torch's would take our folder `kernels` for a package.
         how = ["1", "cpu"] if one_core else [str(available_cores()), "wall"]
         self._process = subprocess.Popen(
-            [str(python), "-P", str(PEER), str(model), *how],
+            [str(python), "-E", "-P", str(PEER), str(model), *how],
             cwd=scratch,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

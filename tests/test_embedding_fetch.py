@@ -25,9 +25,9 @@ import pytest
 from tests.tiny_encoder import forward, sha256, tiny_weights, write_published
 from ytrag_core.embedding import fetch, gather, hub, sources
 from ytrag_core.embedding.description import WheelSource
-from ytrag_core.embedding.encoder import Encoder
+from ytrag_core.embedding.encoder import Encoder, fingerprint_of
 from ytrag_core.embedding.fetch import fetch_encoder
-from ytrag_core.embedding.precision import CONVERSIONS
+from ytrag_core.embedding.precision import CONVERSIONS, VECTORS, same_vectors
 from ytrag_core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ytrag_core.embedding.description import EncoderDescription
+    from ytrag_core.embedding.fetch import ModelFolder
 
 
 @pytest.fixture
@@ -516,3 +517,50 @@ def test_a_cache_on_a_read_only_disk_serves_what_it_has(
     assert fetch_encoder(tiny, cache=tmp_path / "cache") == files
     with pytest.raises(ModelError, match=r"Read-only file system.*Make that folder writable"):
         fetch_encoder(tiny, cache=tmp_path / "cache", precision="int8")
+
+
+def made_earlier(files: ModelFolder, conversion: str) -> Path:
+    """Turn a conversion in the cache into one of an earlier version; return its folder."""
+    folder = files.model.parent.rename(files.model.parent.with_name(conversion))
+    record = json.loads((folder / "encoder.json").read_text())
+    (folder / "encoder.json").write_text(json.dumps(record | {"conversion": conversion}))
+    return folder
+
+
+def test_an_earlier_conversion_stays_where_it_is_and_a_new_one_is_made_of_the_files_kept(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    earlier = made_earlier(fetch_encoder(tiny, published, cache=cache), "fp32-1")
+    content = (earlier / "model.onnx").read_bytes()
+    monkeypatch.setattr(gather, "SOURCES", {})
+    files = fetch_encoder(tiny, cache=cache)
+    assert files.model.parent.name == CONVERSIONS["fp32"] != "fp32-1"
+    assert (earlier / "model.onnx").read_bytes() == content
+
+
+def test_an_earlier_conversion_serves_where_its_vectors_are_the_same_and_nothing_else_is_there(
+    tiny: EncoderDescription, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    earlier = made_earlier(fetch_encoder(tiny, published, cache=cache), "fp32-1")
+    coarse = made_earlier(fetch_encoder(tiny, published, cache=cache, precision="int8"), "int8-1")
+    shutil.rmtree(cache / "tiny" / "files")
+    monkeypatch.setattr(gather, "SOURCES", {})
+    assert fetch_encoder(tiny, cache=cache).model.parent == earlier
+    assert fetch_encoder(tiny, earlier, cache=tmp_path / "other").model.parent == earlier
+    kept = fetch_encoder(tiny, cache, cache=tmp_path / "third", keep=True)
+    assert kept.model.parent == tmp_path / "third" / "tiny" / "fp32-1"
+    for path in (None, coarse):
+        with pytest.raises(ModelError, match=r"not in the cache|does not hold the encoder"):
+            fetch_encoder(tiny, path, cache=cache, precision="int8")
+
+
+def test_what_a_fingerprint_says_changes_with_the_vectors_only(tiny: EncoderDescription) -> None:
+    assert [fingerprint_of(tiny, precision).split(":")[1] for precision in CONVERSIONS] == [
+        "fp32-1",
+        "int8-2",
+    ]
+    for precision, made in CONVERSIONS.items():
+        assert same_vectors(precision)[0] == made
+        assert VECTORS[precision] == same_vectors(precision)[-1]

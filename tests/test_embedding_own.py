@@ -224,6 +224,27 @@ def test_an_onnx_that_fits_is_used_where_it_lies(tmp_path: Path) -> None:
     assert load(ready, tmp_path / "none").fingerprint == encoder.fingerprint
 
 
+@pytest.mark.parametrize("pooled", [True, False])
+def test_an_onnx_without_a_mask_is_taken_as_nothing_is_padded(tmp_path: Path, pooled: bool) -> None:
+    name = "sentence_embedding" if pooled else "last_hidden_state"
+    folder = write_onnx(tmp_path / "bare", mask="", segments="", pooled=pooled, names=(name,))
+    says(folder, "max_tokens = 32\n" + ("normalise = false\n" if pooled else 'pooling = "mean"\n'))
+    encoder = load(folder, tmp_path / "cache")
+    wanted = plain(encoder, TEXTS[0], "cls" if pooled else "mean", with_segment=False)
+    np.testing.assert_allclose(encoder.encode(TEXTS[:1])[0], wanted, atol=1e-6)
+    assert len(list((tmp_path / "cache").rglob("*.onnx"))) == (0 if pooled else 1)
+
+
+def test_a_converted_graph_alone_is_an_encoder_too(bert: Path, tmp_path: Path) -> None:
+    convert_folder(bert, tmp_path / "ready")
+    (bert / "model.safetensors").unlink()
+    (tmp_path / "ready" / "model.onnx").rename(bert / "model.onnx")
+    says(bert, f"max_tokens = {MAX_TOKENS}\nnormalise = false\n")
+    encoder = load(bert, tmp_path / "cache")
+    ids = encoder.tokenizer.encode("river").ids
+    np.testing.assert_allclose(encoder.encode(["river"])[0], forward(tiny_weights(), ids), atol=2e-6)
+
+
 def test_vectors_that_are_not_of_length_1_are_told(tmp_path: Path) -> None:
     folder = write_onnx(tmp_path / "long", segments="", pooled=True, scale=3.0, names=("sentence_embedding",))
     says(folder, "normalise = false\n")
@@ -327,7 +348,7 @@ def test_of_a_converted_folder_only_what_is_not_in_the_graph_can_change(bert: Pa
     with pytest.raises(ModelError, match="was converted with pooling = 'mean'"):
         describe_folder(ready)
     says(ready, "")
-    with pytest.raises(ModelError, match="holds int8-1 of tiny-own, fp32 was wanted"):
+    with pytest.raises(ModelError, match="holds int8-2 of tiny-own, fp32 was wanted"):
         load(ready, tmp_path / "none", precision="fp32")
     with (ready / "model.onnx").open("ab") as file:
         file.write(b"\0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,17 +35,12 @@ def reference(
     """Compute one layer as its definition says, with products in exact integers."""
     integers, scales = quantize_columns(weight.T)
     if after_gelu:
-        raised, centre, levels = states + F32(GELU_FLOOR), 0, 255
-        largest = raised.max(axis=1)
+        centre, steps = 16, np.maximum(states.max(axis=1) * F32(1 / 239), F32(GELU_FLOOR / 16))
     else:
-        raised, centre, levels = states, 128, 127
-        largest = np.abs(states).max(axis=1)
-    steps = np.maximum(largest, F32(1e-12)) * F32(1 / levels)
-    codes = np.clip(np.rint(raised / steps[:, None]) + centre, 0, 255).astype(np.int64)
+        centre, steps = 128, np.abs(states).max(axis=1) * F32(1 / 127)
+    codes = np.clip(np.rint(states / steps[:, None]) + centre, 0, 255).astype(np.int64)
     sums = (codes - centre) @ integers.astype(np.int64)
     product: NDArray[np.float64] = sums * scales.astype(np.float64) * steps[:, None].astype(np.float64)
-    if after_gelu:
-        product -= GELU_FLOOR * integers.sum(axis=0, dtype=np.int64) * scales.astype(np.float64)
     return product + bias
 
 
@@ -58,8 +54,9 @@ def run_layer(
     # Something of the input has to be in the graph, or the runtime computes everything when it loads.
     ids = graph.op("Cast", graph.op("Mul", "input_ids", graph.constant("nothing", 0, np.int64)), to=1)
     states_name = graph.op("Add", states_name, ids)
-    output = IntegerProducts(graph).linear(states_name, "layer", weight, bias, after_gelu=after_gelu)
-    graph.op("Identity", output, output="out")
+    rows = graph.constant("rows", [len(states), 1], np.int64)
+    product = IntegerProducts(graph, rows).multiply(states_name, "layer", weight, after_gelu=after_gelu)
+    graph.op("Add", product, graph.constant("bias", bias, np.float32), output="out")
     model = graph.model("layer", ["input_ids"], "out", weight.shape[0]).SerializeToString()
     options = ort.SessionOptions()
     options.log_severity_level = 3
@@ -129,6 +126,24 @@ def test_a_row_of_zeros_gives_the_bias() -> None:
     np.testing.assert_allclose(run_layer(states, weight, bias, False), [bias, bias], atol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [0.0, 1.0, 8.0])
+def test_what_a_gelu_leaves_is_rounded_to_half_a_step(scale: float) -> None:
+    floats = np.linspace(-4, 4, 401, dtype=np.float32) * F32(scale)
+    states = np.array([x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in floats.tolist()], np.float32)[None]
+    found = run_layer(states, np.eye(401, dtype=np.float32), np.zeros(401, np.float32), True)
+    step = max(float(states.max()) / 239, GELU_FLOOR / 16)
+    assert np.abs(found - states).max() <= 0.5001 * step + 1e-6
+
+
+def test_the_raised_states_of_a_layer_are_lowered_by_the_matrix_that_multiplies() -> None:
+    rng = np.random.default_rng(2)
+    weight = rng.standard_normal((7, 12)).astype(np.float32)
+    integers, scales = quantize_columns(weight.T)
+    effective = IntegerProducts.effective(weight)
+    np.testing.assert_array_equal(effective, (integers * scales.astype(np.float64)).T)
+    assert np.abs(effective - weight).max() <= 0.5001 * scales.max()
+
+
 def test_a_whole_small_encoder_keeps_its_directions(tmp_path: Path) -> None:
     description = write_published(tmp_path, tiny_weights())
     weights = read_safetensors(tmp_path / "model.safetensors")
@@ -137,7 +152,7 @@ def test_a_whole_small_encoder_keeps_its_directions(tmp_path: Path) -> None:
         model = convert_to_onnx(weights, description, each)
         session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
         ids = np.array([[2, 5, 6, 7, 11, 3], [2, 9, 4, 4, 8, 3]])
-        outputs: list[Any] = list(session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)}))
+        outputs: list[Any] = list(session.run(None, {"input_ids": ids}))
         vectors.append(outputs[0])
     assert vectors[1].shape == (2, HIDDEN)
     assert (vectors[0] * vectors[1]).sum(axis=1).min() > 0.99

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.house import modules
 from ytrag_core.embedding.cache import default_cache
+from ytrag_core.embedding.precision import CONVERSIONS
 from ytrag_core.llm.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def test_word_pieces(encoder: Encoder, shared_data: Path) -> None:
 
 def test_unigrams(shared_data: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    path = default_cache() / "multilingual-e5-small" / "fp32-1" / "tokenizer.json"
+    path = default_cache() / "multilingual-e5-small" / CONVERSIONS["fp32"] / "tokenizer.json"
     if not path.is_file():
         pytest.skip("multilingual-e5-small is not in the cache")
     tokenizer = tokenizers.Tokenizer.from_file(str(path))

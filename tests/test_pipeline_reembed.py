@@ -12,8 +12,12 @@ from typer.testing import CliRunner
 
 from tests.bases import TABLES, live_folder, table_bytes, table_rows, write_facts, write_lines
 from tests.tiny_bases import live_hashes, name_of, stored_hashes, tiny_encoder, write_names
+from tests.tiny_encoder import HEADS, MAX_TOKENS, tiny_weights, write_published
 from ytrag_core.cli import app
 from ytrag_core.config import BuildSettings, TreeSettings
+from ytrag_core.embedding.encoder import Encoder
+from ytrag_core.embedding.own_model import describe_folder
+from ytrag_core.embedding.precision import VECTORS
 from ytrag_core.errors import ConfigError, ModelError, SnapshotError
 from ytrag_core.knowledge_base import KnowledgeBase
 from ytrag_core.sample import sample_folder
@@ -201,3 +205,25 @@ def test_the_commands(tmp_path: Path, sample_kb: KnowledgeBase, one: CountingEnc
     assert one.fingerprint in message.replace("\n", "")
     code, message = run("reembed", "--kb", tmp_path / "nowhere")
     assert (code, "there is no knowledge base" in message) == (2, True)
+
+
+def test_integers_of_an_earlier_conversion_are_told_and_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder, root = tmp_path / "mine", tmp_path / "kb"
+    write_published(folder, tiny_weights())
+    (folder / "encoder.toml").write_text(f"n_heads = {HEADS}\nmax_tokens = {MAX_TOKENS}\n")
+    description = describe_folder(folder)
+    with monkeypatch.context() as before:
+        before.setitem(VECTORS, "int8", "int8-1")
+        earlier = Encoder.load(description=description, precision="int8")
+        KnowledgeBase.build(root, [write_facts(tmp_path / "in", FACTS)], format="openie", encoder=earlier)
+    assert ":int8-1:" in earlier.fingerprint
+    code, message = run("retrieve", QUESTION, "--kb", root)
+    told = " ".join(message.split())
+    assert code == 1
+    assert f"made by '{earlier.fingerprint}', the encoder is 'mine:int8-2:" in told
+    assert "ytrag reembed --kb" in told
+    assert run("reembed", "--kb", root, "--json")["encoded_strings"] > 0
+    assert run("retrieve", QUESTION, "--kb", root, "--json")["question"] == QUESTION

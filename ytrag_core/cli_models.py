@@ -92,7 +92,7 @@ def fetch(
     from ytrag_core.embedding.cache import cached_files, default_cache
     from ytrag_core.embedding.encoder import fingerprint_of
     from ytrag_core.embedding.fetch import fetch_encoder
-    from ytrag_core.embedding.precision import CONVERSIONS, choose_precision
+    from ytrag_core.embedding.precision import choose_precision, same_vectors
 
     description = _built_in(name) if name or source is None else _in_place(source)
     chosen, told = choose_precision(precision.value)
@@ -108,7 +108,9 @@ def fetch(
             keep=True,
         )
     files = [
-        file for file in cached_files(cache, description.name) if file.part in ("files", CONVERSIONS[chosen])
+        file
+        for file in cached_files(cache, description.name)
+        if file.part in ("files", *same_vectors(chosen))
     ]
     _refuse(files)
     notes = [*mended, *([told] if told else [])]

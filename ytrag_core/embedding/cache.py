@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_cache_path
 
 from ytrag_core.embedding.description import BUILT_IN
-from ytrag_core.embedding.precision import CONVERSIONS
+from ytrag_core.embedding.precision import CONVERSIONS, same_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ class CachedFile:
     encoder
         Name of the encoder.
     part
-        `files` for a published file, else the conversion it belongs to, such as `fp32-1`.
+        `files` for a published file, else the conversion it belongs to, such as `fp32-2`.
     path
         Where it lies.
     bytes
@@ -179,13 +179,15 @@ def ready_folder(
 ) -> ModelFolder | None:
     """Return the converted encoder in a folder, or None where it is absent, damaged or another one.
 
+    An earlier conversion that makes the same vectors is as good, if slower.
+
     Sizes are compared and not checksums, which `ytrag models verify` does: a start has no time for them.
     """
     model, tokenizer = folder / MODEL, folder / "tokenizer.json"
     record = read_json(folder / RECORD)
     try:
         fits = (
-            record["conversion"] == CONVERSIONS[precision]
+            record["conversion"] in same_vectors(precision)
             and record["weights_sha256"] == description.weights.sha256
             and record["tokenizer_sha256"] == description.tokenizer.sha256
             and record.get("identity", "") == identity

@@ -240,9 +240,10 @@ def _recorded(recorded: Mapping[str, Any], kb: Path, place: Path | None) -> Foun
 
 
 def _is_recorded(description: EncoderDescription, recorded: Mapping[str, Any]) -> bool:
-    """Tell whether an encoder is the recorded one, whatever its folder is called by now."""
+    """Tell whether an encoder is the recorded one, wherever it lies and however it is converted by now."""
     if description.folder is None:
         return bool(description.name == recorded.get("name"))
     fingerprint = str(recorded.get("fingerprint"))
-    made = fingerprint_of(description, recorded_precision(recorded))
+    conversion = fingerprint.rpartition(":")[0].rpartition(":")[2]
+    made = fingerprint_of(description, recorded_precision(recorded), conversion)
     return made.partition(":")[2] == fingerprint.partition(":")[2]

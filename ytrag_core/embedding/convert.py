@@ -29,8 +29,6 @@ Weights = dict[str, NDArray[Any]]
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 _WORDS = "embeddings.word_embeddings.weight"
-_MASKED = -1e9
-"""Added to the attention score of a padding token; large enough that its weight is exactly zero."""
 
 
 def read_safetensors(path: Path) -> Weights:
@@ -74,8 +72,30 @@ def read_safetensors(path: Path) -> Weights:
     return tensors
 
 
+class _FloatProducts:
+    """Emits products of floats; matrices are stored as float16."""
+
+    gelu = "BiasGelu"
+
+    def __init__(self, graph: OnnxGraph) -> None:
+        self._graph = graph
+
+    def multiply(self, states: str, name: str, weight: NDArray[Any], *, after_gelu: bool = False) -> str:
+        return self._graph.op("MatMul", states, self._graph.matrix(f"{name}.weight", weight.T))
+
+    @staticmethod
+    def effective(weight: NDArray[Any]) -> NDArray[np.float64]:
+        return weight.astype(np.float16).astype(np.float64)
+
+
 class _Bert:
-    """Emits the layers of one encoder into a graph."""
+    """Emits the layers of one encoder into a graph.
+
+    States are (batch, length, width) all the way: an operator that only changes a shape costs as much as a
+    small product where one question is encoded. They are kept raised by the bias of the product that is
+    added to them next, which so needs no operator of its own; the products that read them take the raise
+    away again in their own biases.
+    """
 
     def __init__(self, weights: Weights, description: EncoderDescription, precision: Precision) -> None:
         words = [name for name in weights if name.endswith((_WORDS, WORD_NIBBLES))]
@@ -85,8 +105,9 @@ class _Bert:
         self.weights = weights
         self.description = description
         self.graph = OnnxGraph()
-        self.integers = IntegerProducts(self.graph) if precision == "int8" else None
         self.hidden = int(self.weight("embeddings.LayerNorm.weight").size)
+        self.constants()
+        self.products = self.integers() if precision == "int8" else _FloatProducts(self.graph)
 
     def weight(self, name: str) -> NDArray[Any]:
         try:
@@ -94,34 +115,35 @@ class _Bert:
         except KeyError as error:
             raise ModelError(f"{self.description.name} has no tensor {self.prefix}{name}") from error
 
-    def linear(self, states: str, name: str, *, after_gelu: bool = False) -> str:
-        weight, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
-        if self.integers is not None:
-            return self.integers.linear(states, name, weight, bias, after_gelu=after_gelu)
-        product = self.graph.op("MatMul", states, self.graph.matrix(f"{name}.weight", weight.T))
-        return self.graph.op("Add", product, self.graph.constant(f"{name}.bias", bias, np.float32))
+    def constants(self) -> None:
+        self.graph.constant("zero", [0], np.int64)
+        self.graph.constant("last_axis", [-1], np.int64)
+        self.graph.constant("tiny", 1e-12, np.float32)
+        self.graph.op("Shape", "input_ids", start=1, output="length")
 
-    def layer_norm(self, states: str, name: str) -> str:
+    def integers(self) -> IntegerProducts:
+        width = self.graph.constant("row_width", [1], np.int64)
+        rows = self.graph.op("Concat", self.graph.op("Shape", "input_ids"), width, axis=0)
+        return IntegerProducts(self.graph, rows)
+
+    def multiply(self, states: str, name: str, *, after_gelu: bool = False) -> str:
+        return self.products.multiply(states, name, self.weight(f"{name}.weight"), after_gelu=after_gelu)
+
+    def bias(self, name: str, raised: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the bias of a product whose states are raised."""
+        lowered: NDArray[np.float64] = self.weight(f"{name}.bias") - (
+            self.products.effective(self.weight(f"{name}.weight")) @ raised
+        )
+        return lowered
+
+    def output_bias(self, name: str) -> NDArray[np.float64]:
+        return self.weight(f"{name}.bias").astype(np.float64)
+
+    def layer_norm(self, states: str, name: str, raised: NDArray[np.float64]) -> str:
         scale = self.graph.constant(f"{name}.weight", self.weight(f"{name}.weight"), np.float32)
-        bias = self.graph.constant(f"{name}.bias", self.weight(f"{name}.bias"), np.float32)
+        bias = self.graph.constant(f"{name}.bias", self.weight(f"{name}.bias") + raised, np.float32)
         epsilon = self.description.layer_norm_eps
         return self.graph.op("LayerNormalization", states, scale, bias, axis=-1, epsilon=epsilon)
-
-    def constants(self) -> None:
-        heads = self.description.n_heads
-        width = self.hidden // heads
-        self.graph.constant("heads", [heads, width], np.int64)
-        self.graph.constant("hidden", [self.hidden], np.int64)
-        self.graph.constant("tokens", [-1, self.hidden], np.int64)
-        self.graph.constant("query_scale", 1 / np.sqrt(width), np.float32)
-        self.graph.constant("zero", [0], np.int64)
-        self.graph.constant("one", [1], np.int64)
-        self.graph.constant("two", [2], np.int64)
-        self.graph.constant("first_axes", [1, 2], np.int64)
-        self.graph.constant("last_axis", [-1], np.int64)
-        self.graph.constant("float_one", 1.0, np.float32)
-        self.graph.constant("masked", _MASKED, np.float32)
-        self.graph.constant("tiny", 1e-12, np.float32)
 
     def words(self) -> str:
         if self.prefix + WORD_NIBBLES in self.weights:
@@ -129,51 +151,48 @@ class _Bert:
         table = self.graph.constant("word_embeddings", self.weight(_WORDS), np.float16)
         return self.graph.op("Cast", self.graph.op("Gather", table, "input_ids"), to=TensorProto.FLOAT)
 
-    def embed(self) -> str:
+    def embed(self, raised: NDArray[np.float64]) -> str:
         graph = self.graph
-        words = self.words()
         token_type = self.weight("embeddings.token_type_embeddings.weight")[0]
         positions = self.weight("embeddings.position_embeddings.weight") + token_type
         table = graph.matrix("position_embeddings", positions[: self.description.max_tokens])
-        graph.op("Shape", "input_ids", output="shape")
-        graph.op("Concat", "shape", "heads", axis=0, output="split_heads")
-        length = graph.op("Slice", "shape", "one", "two")
-        places = graph.op("Slice", table, "zero", length, "zero")
-        states = graph.op("Reshape", graph.op("Add", words, places), "tokens")
-        return self.layer_norm(states, "embeddings.LayerNorm")
+        places = graph.op("Slice", table, "zero", "length", "zero")
+        return self.layer_norm(graph.op("Add", self.words(), places), "embeddings.LayerNorm", raised)
 
-    def attention_bias(self) -> str:
-        mask = self.graph.op("Unsqueeze", "float_mask", "first_axes")
-        return self.graph.op("Mul", self.graph.op("Sub", "float_one", mask), "masked")
+    def attend(self, states: str, root: str, raised: NDArray[np.float64]) -> str:
+        """Return the contexts of the tokens; all of them are seen, as there is no padding."""
+        graph = self.graph
+        names = [f"{root}.attention.self.{part}" for part in ("query", "key", "value")]
+        parts = [self.multiply(states, name) for name in names]
+        biases = np.concatenate([self.bias(name, raised) for name in names])
+        bias = graph.constant(f"{root}.attention.self.bias", biases, np.float32)
+        return graph.fused("MultiHeadAttention", *parts, bias, num_heads=self.description.n_heads)
 
-    def heads(self, states: str, name: str, order: list[int]) -> str:
-        split = self.graph.op("Reshape", self.linear(states, name), "split_heads")
-        return self.graph.op("Transpose", split, perm=order)
-
-    def layer(self, states: str, layer: int, bias: str) -> str:
+    def layer(self, states: str, layer: int, raised: NDArray[np.float64], after: NDArray[np.float64]) -> str:
+        """Return the states behind a layer, raised by `after`."""
         graph, root = self.graph, f"encoder.layer.{layer}"
-        query = self.heads(states, f"{root}.attention.self.query", [0, 2, 1, 3])
-        key = self.heads(states, f"{root}.attention.self.key", [0, 2, 3, 1])
-        value = self.heads(states, f"{root}.attention.self.value", [0, 2, 1, 3])
-        scores = graph.op("MatMul", graph.op("Mul", query, "query_scale"), key)
-        attention = graph.op("Softmax", graph.op("Add", scores, bias), axis=-1)
-        context = graph.op("Transpose", graph.op("MatMul", attention, value), perm=[0, 2, 1, 3])
-        context = self.linear(graph.op("Reshape", context, "tokens"), f"{root}.attention.output.dense")
-        states = self.layer_norm(graph.op("Add", context, states), f"{root}.attention.output.LayerNorm")
-        inner = graph.op("Gelu", self.linear(states, f"{root}.intermediate.dense"))
-        inner = self.linear(inner, f"{root}.output.dense", after_gelu=True)
-        return self.layer_norm(graph.op("Add", inner, states), f"{root}.output.LayerNorm")
+        output, inner = f"{root}.output.dense", f"{root}.intermediate.dense"
+        attended = self.multiply(self.attend(states, root, raised), f"{root}.attention.output.dense")
+        between = self.output_bias(output)
+        states = self.layer_norm(
+            graph.op("Add", attended, states), f"{root}.attention.output.LayerNorm", between
+        )
+        bias = graph.constant(f"{inner}.bias", self.bias(inner, between), np.float32)
+        wide = graph.fused(self.products.gelu, self.multiply(states, inner), bias)
+        narrow = self.multiply(wide, output, after_gelu=True)
+        return self.layer_norm(graph.op("Add", narrow, states), f"{root}.output.LayerNorm", after)
 
     def pool(self, states: str) -> str:
         graph = self.graph
-        states = graph.op("Reshape", states, graph.op("Concat", "shape", "hidden", axis=0))
         if self.description.pooling == "cls":
             pooled = graph.op("Gather", states, graph.constant("first", 0, np.int64), axis=1)
         else:
-            row = graph.op("Unsqueeze", "float_mask", "one")
-            total = graph.op("Squeeze", graph.op("MatMul", row, states), "one")
-            n_tokens = graph.op("ReduceSum", "float_mask", "last_axis", keepdims=1)
-            pooled = graph.op("Div", total, n_tokens)
+            # A product, and not ReduceMean, whose order of adding depends on the number of texts. Nothing
+            # has to be divided by the number of tokens: the length becomes 1 anyway.
+            ones = graph.constant("ones", np.ones((1, self.description.max_tokens)), np.float32)
+            axis = graph.constant("token_axis", [1], np.int64)
+            row = graph.op("Slice", ones, "zero", "length", axis)
+            pooled = graph.op("Squeeze", graph.op("MatMul", row, states), axis)
         norm = graph.op("ReduceL2", pooled, "last_axis", keepdims=1)
         return graph.op("Div", pooled, graph.op("Max", norm, "tiny"), output="sentence_vectors")
 
@@ -182,16 +201,14 @@ class _Bert:
         return 1 + max(int(name[len(root) :].split(".")[0]) for name in self.weights if name.startswith(root))
 
     def emit(self) -> onnx.ModelProto:
-        self.constants()
-        self.graph.op("Cast", "attention_mask", output="float_mask", to=TensorProto.FLOAT)
-        bias = self.attention_bias()
-        states = self.embed()
-        for layer in range(self.n_layers()):
-            states = self.layer(states, layer, bias)
+        n_layers = self.n_layers()
+        roots = [f"encoder.layer.{layer}.attention.output.dense" for layer in range(n_layers)]
+        raises = [*map(self.output_bias, roots), np.zeros(self.hidden)]
+        states = self.embed(raises[0])
+        for layer in range(n_layers):
+            states = self.layer(states, layer, raises[layer], raises[layer + 1])
         self.pool(states)
-        return self.graph.model(
-            self.description.name, ["input_ids", "attention_mask"], "sentence_vectors", self.hidden
-        )
+        return self.graph.model(self.description.name, ["input_ids"], "sentence_vectors", self.hidden)
 
 
 def convert_to_onnx(weights: Weights, description: EncoderDescription, precision: Precision) -> bytes:
@@ -209,10 +226,11 @@ def convert_to_onnx(weights: Weights, description: EncoderDescription, precision
     Returns
     -------
     bytes
-        The ONNX model, the same bytes for the same input. Inputs `input_ids` and `attention_mask`,
-        (batch, length) int64; output `sentence_vectors`, (batch, dimension) float32, unit-norm: the mean of
-        the token vectors under the mask, or the first of them. In fp32 matrices are stored as float16 and
-        computed in float32; int8 is described in `ytrag_core.embedding.quantize`.
+        The ONNX model, the same bytes for the same input. Input `input_ids`, (batch, length) int64, texts of
+        one length without padding, for which there is no mask; output `sentence_vectors`,
+        (batch, dimension) float32, unit-norm: the mean of the token vectors, or the first of them. In fp32
+        matrices are stored as float16 and computed in float32; int8 is described in
+        `ytrag_core.embedding.quantize`.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from ytrag_core.embedding.centre import decode_centre, without_centre
 from ytrag_core.embedding.description import MINILM
 from ytrag_core.embedding.fetch import fetch_encoder
 from ytrag_core.embedding.inference import open_session, run_session
-from ytrag_core.embedding.precision import CONVERSIONS, choose_precision
+from ytrag_core.embedding.precision import VECTORS, choose_precision
 from ytrag_core.embedding.windows import TokenLimit, cut_windows, too_long
 
 if TYPE_CHECKING:
@@ -42,9 +42,8 @@ _BATCHES_AHEAD = 32
 
 _CACHED_QUERIES = 1024
 _QUERY_THREADS = 4
-_SHORT_TOKENS = 20
-"""A question no longer than this takes one core and leaves the other to other questions. So does any question
-that is asked while others are; the vector is the same."""
+"""A question that is asked alone takes so many cores, if there are; one that is asked while others are keeps
+to one. The vector is the same."""
 
 
 class Encoder:
@@ -251,15 +250,16 @@ class Encoder:
                 self._n_asking -= 1
 
     def warm_up(self) -> None:
-        """Encode a short and a long question, so that the first real ones find everything loaded.
+        """Encode a question alone and one beside others, so that the first real ones find all loaded.
 
         Raises
         ------
         ModelError
             If the encoder cannot be loaded.
         """
-        for n_words in (1, 2 * _SHORT_TOKENS):
-            self._encode_one("warm " * n_words)
+        self._encode_one("warm")
+        with self.sharing():
+            self._encode_one("warm")
 
     def forget_queries(self) -> None:
         """Empty the cache of query vectors, so that a measurement starts cold."""
@@ -272,7 +272,7 @@ class Encoder:
             if len(windows) > 1:
                 return _mean([self._encode_one(window) for window in windows])
         with self.sharing():
-            wide = self._n_asking == 1 and len(ids) > _SHORT_TOKENS
+            wide = self._n_asking == 1
             session = self._session(min(self._n_threads, _QUERY_THREADS) if wide else 1)
             rows = self._run(session, np.array([ids], np.int64))
         vector: NDArray[np.float32] = rows[0]
@@ -287,7 +287,9 @@ class Encoder:
         session = self._sessions.get(n_threads)
         if session is None:
             with self._opening:
-                session = self._sessions.get(n_threads) or open_session(self._files.model, n_threads)
+                session = self._sessions.get(n_threads) or open_session(
+                    self._files.model, n_threads, spin=True
+                )
                 self._sessions[n_threads] = session
         return session
 
@@ -315,9 +317,19 @@ def _check_texts(texts: Any) -> None:
             raise TypeError(f"text {position} is {type(text).__name__}, wanted str")
 
 
-def fingerprint_of(description: EncoderDescription, precision: Precision) -> str:
-    """Return what names an encoder's vectors: its files, its conversion and how texts are given to it."""
-    conversion = CONVERSIONS[precision]
+def fingerprint_of(
+    description: EncoderDescription, precision: Precision, conversion: str | None = None
+) -> str:
+    """Return what names an encoder's vectors: its files, its conversion and how texts are given to it.
+
+    Parameters
+    ----------
+    description, precision
+        The encoder.
+    conversion
+        That of an earlier version; today's by default.
+    """
+    conversion = conversion or VECTORS[precision]
     parts = (
         description.weights.sha256,
         description.tokenizer.sha256,

@@ -25,7 +25,7 @@ from ytrag_core.embedding.cache import (
     write_sources,
 )
 from ytrag_core.embedding.gather import gather, take, wanted_files
-from ytrag_core.embedding.precision import CONVERSIONS
+from ytrag_core.embedding.precision import CONVERSIONS, same_vectors
 from ytrag_core.embedding.sources import HUB_FOLDER, take_from_path
 from ytrag_core.errors import ModelError
 
@@ -102,9 +102,13 @@ def fetch_encoder(
     target = home / CONVERSIONS[precision]
 
     def ready() -> ModelFolder | None:
-        return (
-            None if keep and _lacks_files(description, home) else ready_folder(target, description, precision)
-        )
+        if keep and _lacks_files(description, home):
+            return None
+        found = ready_folder(target, description, precision)
+        if found is None and not _has_files(description, home):
+            # Slower, but there is nothing here to make the newer one of.
+            return _converted(description, home, precision)
+        return found
 
     found = ready()
     if found is not None and (path is None or _is_published(path, description)):
@@ -112,22 +116,23 @@ def fetch_encoder(
     with keeping(description.name, home):
         found = ready() if path is None else None
         if converted is not None:
-            return _copy(converted.model.parent, target, description, precision)
+            return _copy(converted.model.parent, home, description, precision)
         return found or _install(description, path, target, precision, progress or silent)
 
 
 def _converted(description: EncoderDescription, path: Path, precision: Precision) -> ModelFolder | None:
     """Return the conversion in a folder, or in a copy of the cache or of the encoder's folder in it."""
-    conversion = CONVERSIONS[precision]
-    for folder in (path, path / conversion, path / description.name / conversion):
-        ready = ready_folder(folder, description, precision)
-        if ready is not None:
-            return ready
+    for conversion in same_vectors(precision):
+        for folder in (path, path / conversion, path / description.name / conversion):
+            ready = ready_folder(folder, description, precision)
+            if ready is not None:
+                return ready
     return None
 
 
-def _copy(folder: Path, target: Path, description: EncoderDescription, precision: Precision) -> ModelFolder:
+def _copy(folder: Path, home: Path, description: EncoderDescription, precision: Precision) -> ModelFolder:
     """Copy a conversion into the cache, and published files that lie beside it; all are checked."""
+    target = home / str(read_json(folder / RECORD).get("conversion"))
     if folder.resolve() != target.resolve():
         files = target.parent / FILES
         files.mkdir(exist_ok=True)
@@ -267,10 +272,14 @@ def _notice(description: EncoderDescription) -> str:
     )
 
 
+def _has_files(description: EncoderDescription, home: Path) -> bool:
+    """Tell whether the cache has the published files of an encoder."""
+    return all((home / FILES / file.name).is_file() for file in description.files)
+
+
 def _lacks_files(description: EncoderDescription, home: Path) -> bool:
     """Tell whether the cache had the published files of an encoder and lost one."""
-    files = home / FILES
-    return files.is_dir() and not all((files / file.name).is_file() for file in description.files)
+    return (home / FILES).is_dir() and not _has_files(description, home)
 
 
 def _is_published(path: Path, description: EncoderDescription) -> bool:

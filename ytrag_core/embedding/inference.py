@@ -68,7 +68,7 @@ def _runtime() -> tuple[ModuleType, tuple[type[Exception], ...]]:
     return onnxruntime, tuple(getattr(state, name) for name in _LOAD_ERRORS)
 
 
-def open_session(model: Path, n_threads: int) -> ort.InferenceSession:
+def open_session(model: Path, n_threads: int, *, spin: bool = False) -> ort.InferenceSession:
     """Load a model.
 
     Parameters
@@ -77,6 +77,9 @@ def open_session(model: Path, n_threads: int) -> ort.InferenceSession:
         The ONNX file.
     n_threads
         Threads of one run; with one, `run_session` computes in the caller's thread.
+    spin
+        Whether threads wait for each other in a busy loop, from the start to the end of a run and not
+        beyond: for short runs, in which waking a thread takes as long as its work.
 
     Returns
     -------
@@ -94,7 +97,8 @@ def open_session(model: Path, n_threads: int) -> ort.InferenceSession:
     options.inter_op_num_threads = 1
     # One block for all activations of a run, remembered for every shape, is colder and grows.
     options.enable_mem_pattern = False
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.intra_op.allow_spinning", str(int(spin)))
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
         session: ort.InferenceSession = runtime.InferenceSession(
             str(model), options, providers=["CPUExecutionProvider"]
@@ -114,14 +118,17 @@ def run_session(session: ort.InferenceSession, ids: NDArray[np.int64]) -> NDArra
     session
         The model.
     ids
-        (n_texts, n_tokens) int64.
+        (n_texts, n_tokens) int64, without padding. A model with an input for a mask, as a user's own may
+        have, is told so.
 
     Returns
     -------
     ndarray
         (n_texts, dimension) float32.
     """
-    feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    feeds = {"input_ids": ids}
+    if len(session.get_inputs()) > 1:
+        feeds["attention_mask"] = np.ones_like(ids)
     outputs: list[Any] = list(session.run(None, feeds))
     vectors: NDArray[np.float32] = outputs[0]
     return vectors

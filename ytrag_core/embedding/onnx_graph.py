@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OnnxGraph"]
 
-_OPSETS = {"": 20, "com.microsoft": 1}
-_IR_VERSION = 9
+_OPSETS = {"": 21, "com.microsoft": 1}
+_IR_VERSION = 10
 
 
 class OnnxGraph:
@@ -39,6 +39,10 @@ class OnnxGraph:
     def matrix(self, name: str, value: NDArray[Any]) -> str:
         """Store a matrix as float16; the runtime folds the cast to float32 when it loads the graph."""
         return self.op("Cast", self.constant(name, value, np.float16), to=TensorProto.FLOAT)
+
+    def fused(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of the runtime's own operators."""
+        return self.op(kind, *inputs, domain="com.microsoft", **attributes)
 
     def model(self, name: str, inputs: list[str], output: str, width: int) -> onnx.ModelProto:
         """Return the model: inputs (batch, length) int64, one output (batch, width) float32."""

@@ -15,7 +15,7 @@ from ytrag_core.embedding.cache import (
 from ytrag_core.embedding.description import BUILT_IN, EncoderDescription, ModelFile
 from ytrag_core.embedding.own_guess import guess_settings
 from ytrag_core.embedding.own_settings import SETTINGS, OwnSettings, read_settings
-from ytrag_core.embedding.precision import CONVERSIONS
+from ytrag_core.embedding.precision import CONVERSIONS, same_vectors
 from ytrag_core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def built_in_of(path: Path) -> EncoderDescription | None:
         return None
     for description in BUILT_IN.values():
         wanted = description.weights.sha256
-        for folder in (path, *(path / name for name in CONVERSIONS.values())):
+        for folder in (path, *(path / name for each in CONVERSIONS for name in same_vectors(each))):
             record = read_json(folder / RECORD)
             if record.get("weights_sha256") == wanted and "description" not in record:
                 return description
@@ -165,7 +165,7 @@ def _converted(folder: Path, record: dict[str, Any], said: OwnSettings) -> Encod
         values = dict(record["description"])
         weights = ModelFile(values.pop("weights"), record["weights_sha256"])
         precisions: tuple[Precision, ...] = tuple(
-            precision for precision, made in CONVERSIONS.items() if made == record["conversion"]
+            precision for precision in CONVERSIONS if record["conversion"] in same_vectors(precision)
         )
         tokenizer = ModelFile(TOKENIZER, record["tokenizer_sha256"])
         description = _description(folder, values, weights, tokenizer, precisions)

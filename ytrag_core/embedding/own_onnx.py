@@ -1,4 +1,4 @@
-"""A foreign ONNX encoder made to fit: two inputs, token vectors pooled and normalised inside the graph."""
+"""A foreign ONNX encoder made to fit: known inputs, token vectors pooled and normalised inside the graph."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ class OnnxShape:
 
     Attributes
     ----------
-    ids, mask
-        Names of the inputs for token ids and their mask.
+    ids
+        Name of the input for token ids.
+    mask
+        Name of the input for their mask; empty where there is none. Nothing is ever padded.
     segments
         Name of the input for token types, which are all 0; empty where there is none.
     output
@@ -81,9 +83,9 @@ def inspect_onnx(path: Path, output: str | None = None) -> OnnxShape:
     dims = chosen.type.tensor_type.shape.dim
     width = int(dims[-1].dim_value) if len(dims) else 0
     is_first = model.graph.output[0].name == chosen.name
-    kinds = {inputs[name].type.tensor_type.elem_type for name in (roles[0], roles[1])}
+    kinds = {value.type.tensor_type.elem_type for value in inputs.values()}
     fits = (
-        set(inputs) == {IDS, MASK}
+        set(inputs) in ({IDS}, {IDS, MASK})
         and kinds == {TensorProto.INT64}
         and is_first
         and len(dims) == 2
@@ -120,12 +122,12 @@ def _roles(path: Path, inputs: dict[str, Any]) -> tuple[str, str, str]:
             found.clear()
             break
         found[role] = name
-    if "ids" not in found or "mask" not in found:
+    if "ids" not in found:
         raise ModelError(
-            f"{path} has the inputs {', '.join(inputs) or 'none'}; wanted integers called input_ids and "
-            "attention_mask, and at most token_type_ids: export the encoder with these"
+            f"{path} has the inputs {', '.join(inputs) or 'none'}; wanted integers called input_ids, and at "
+            "most attention_mask and token_type_ids: export the encoder with these"
         )
-    return found["ids"], found["mask"], found.get("segments", "")
+    return found["ids"], found.get("mask", ""), found.get("segments", "")
 
 
 def _output(path: Path, model: Any, wanted: str | None) -> Any:
@@ -221,7 +223,8 @@ def wrap_onnx(path: Path, shape: OnnxShape, pooling: Pooling, *, normalise: bool
     graph = model.graph
     head = _Tail(onnx.GraphProto())
     head.op("Cast", IDS, output=_OLD + shape.ids, to=old[shape.ids])
-    head.op("Cast", MASK, output=_OLD + shape.mask, to=old[shape.mask])
+    if shape.mask:
+        head.op("Cast", MASK, output=_OLD + shape.mask, to=old[shape.mask])
     if shape.segments:
         zero = numpy_helper.from_array(np.zeros(1, np.int64))
         zeros = head.op("ConstantOfShape", head.op("Shape", IDS), value=zero)

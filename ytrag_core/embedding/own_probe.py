@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors  # pyright: ignore[reportAttributeAccessIssue]
 
 from ytrag_core.embedding.batching import load_tokenizer
+from ytrag_core.embedding.inference import run_session
 from ytrag_core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def probe(model: Path, tokenizer: Path, description: EncoderDescription) -> None
         options = ort.SessionOptions()
         options.log_severity_level = 3
         session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-        rows = [_run(session, ids)[0] for ids in inputs]
-        both = _run(session, np.repeat(inputs[-1], 2, axis=0))
+        rows = [run_session(session, ids)[0] for ids in inputs]
+        both = run_session(session, np.repeat(inputs[-1], 2, axis=0))
     except _ERRORS as error:
         raise ModelError(
             f"{name} fails on texts of up to {max(ids.shape[1] for ids in inputs)} tokens ({error}): correct "
@@ -86,7 +87,7 @@ def encode_plainly(files: ModelFolder, texts: Sequence[str], max_tokens: int) ->
     options = ort.SessionOptions()
     options.log_severity_level = 3
     session = ort.InferenceSession(str(files.model), options, providers=["CPUExecutionProvider"])
-    rows = [_run(session, ids)[0] for ids in _token_ids(files.tokenizer, max_tokens, texts)]
+    rows = [run_session(session, ids)[0] for ids in _token_ids(files.tokenizer, max_tokens, texts)]
     return np.stack(rows)
 
 
@@ -94,9 +95,3 @@ def _token_ids(tokenizer: Path, max_tokens: int, texts: Sequence[str] = _TEXTS) 
     loaded = load_tokenizer(tokenizer, max_tokens)
     rows = [loaded.encode(text).ids for text in texts]
     return [np.array([ids], np.int64) for ids in rows if ids]
-
-
-def _run(session: ort.InferenceSession, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-    outputs: list[Any] = list(session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)}))
-    vectors: NDArray[np.float32] = outputs[0]
-    return vectors

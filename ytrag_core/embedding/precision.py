@@ -11,19 +11,29 @@ from typing import Literal
 
 from ytrag_core.errors import ModelError
 
-__all__ = ["CONVERSIONS", "Precision", "choose_precision", "has_vnni"]
+__all__ = ["CONVERSIONS", "VECTORS", "Precision", "choose_precision", "has_vnni", "same_vectors"]
 
 Precision = Literal["fp32", "int8"]
 """`fp32` computes as the published model does; `int8` multiplies matrices of small integers."""
 
-CONVERSIONS: dict[Precision, str] = {"fp32": "fp32-1", "int8": "int8-1"}
-"""Precision and version of the conversion; a new one gets a new folder in the cache and a new fingerprint."""
+CONVERSIONS: dict[Precision, str] = {"fp32": "fp32-2", "int8": "int8-2"}
+"""Precision and version of the converted file, and its folder in the cache: new with another graph."""
+
+VECTORS: dict[Precision, str] = {"fp32": "fp32-1", "int8": "int8-2"}
+"""The first conversion that makes the same vectors but for rounding; it is what a fingerprint says."""
+
+_EARLIER: dict[Precision, tuple[str, ...]] = {"fp32": ("fp32-1",), "int8": ()}
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FLAGS = {"avx512_vnni", "avx_vnni", "asimddp"}
 """What Linux calls the instructions that add products of 8-bit integers: x86 (two), 64-bit ARM."""
 
 _MACOS_SWITCH = "hw.optional.arm.FEAT_DotProd"
+
+
+def same_vectors(precision: Precision) -> tuple[str, ...]:
+    """Return the conversions whose vectors may be mixed, that of today first."""
+    return CONVERSIONS[precision], *_EARLIER[precision]
 
 
 @cache

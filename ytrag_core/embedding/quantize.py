@@ -2,8 +2,8 @@
 
 A matrix is stored as int8 with one scale a column. The states that it is multiplied with become uint8 with
 one scale a token (a row), never one a tensor: a string's vector must not depend on its neighbours in a batch.
-States of both signs are centred at 128; those behind a GELU, which is never below -0.17, are raised by that
-and so use the whole range, which halves their rounding.
+States of both signs are centred at 128; those behind a GELU, which is never below -0.17, at 16, which is room
+for that and leaves 239 levels to the others.
 
 Where a processor has no instruction for sums of such products, the runtime adds the products of two
 neighbouring rows of the matrix in 16 bits, and a sum beyond 32,767 is cut in silence: 255 * 127 twice is. So
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = ["GELU_FLOOR", "IntegerProducts", "quantize_columns"]
 
-GELU_FLOOR = 0.17
-"""GELU is never below the negative of this."""
+GELU_FLOOR = 0.1701
+"""GELU is never below the negative of this, nor is the approximation of it that is used."""
 
 _LARGEST = 127
 _CENTRE = 128
+_GELU_CENTRE = 16
 _NOTHING = 1e-30
 
 
@@ -68,79 +69,84 @@ def quantize_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np
 
 
 class IntegerProducts:
-    """Emits linear layers that multiply integers.
+    """Emits products of integers.
 
     Parameters
     ----------
     graph
         Where the nodes go.
+    rows
+        Name of the shape of the states with 1 in the place of their width, int64.
     """
 
-    def __init__(self, graph: OnnxGraph) -> None:
+    gelu = "FastGelu"
+    """The approximation by a hyperbolic tangent: off by 0.0005, a step of the integers is a hundredth."""
+
+    def __init__(self, graph: OnnxGraph, rows: str) -> None:
         self._graph = graph
         self._quantized: dict[str, tuple[str, str]] = {}
-        graph.constant("quantize.step", 1 / _LARGEST, np.float32)
-        graph.constant("quantize.positive_step", 1 / (2 * _LARGEST + 1), np.float32)
-        graph.constant("quantize.least", 1e-12, np.float32)
-        graph.constant("quantize.floor", GELU_FLOOR, np.float32)
-        graph.constant("quantize.centre", _CENTRE, np.uint8)
-        graph.constant("quantize.zero", 0, np.uint8)
         graph.constant("quantize.one", 1.0, np.float32)
-        graph.constant("quantize.columns", [1], np.int64)
+        graph.constant("quantize.step", 1 / _LARGEST, np.float32)
+        graph.constant("quantize.centre", _CENTRE, np.uint8)
+        graph.constant("quantize.gelu_step", 1 / (255 - _GELU_CENTRE), np.float32)
+        graph.constant("quantize.gelu_least", GELU_FLOOR / _GELU_CENTRE, np.float32)
+        graph.constant("quantize.gelu_centre", _GELU_CENTRE, np.uint8)
+        graph.constant("quantize.width", [-1], np.int64)
+        graph.op("Expand", "quantize.centre", rows, output="quantize.centres")
+        graph.op("Expand", "quantize.gelu_centre", rows, output="quantize.gelu_centres")
 
-    def linear(
-        self, states: str, name: str, weight: NDArray[Any], bias: NDArray[Any], *, after_gelu: bool = False
-    ) -> str:
-        """Emit one layer.
+    def multiply(self, states: str, name: str, weight: NDArray[Any], *, after_gelu: bool = False) -> str:
+        """Emit one product.
 
         Parameters
         ----------
         states
-            Name of (n_tokens, n_in) float32 states.
+            Name of (..., n_in) float32 states.
         name
             Name of the layer.
-        weight, bias
-            (n_out, n_in) and (n_out,) float.
+        weight
+            (n_out, n_in) float.
         after_gelu
             Whether the states come out of a GELU.
 
         Returns
         -------
         str
-            Name of the (n_tokens, n_out) float32 output.
+            Name of the (..., n_out) float32 output.
         """
         graph = self._graph
         integers, scales = quantize_columns(weight.T)
-        shift = np.asarray(bias, np.float64)
-        if after_gelu:
-            shift = shift - GELU_FLOOR * integers.sum(axis=0, dtype=np.int64) * scales.astype(np.float64)
-        quantized, steps = self._quantize(states, after_gelu)
-        product = graph.op(
+        quantized, steps = self._quantize(states, len(integers), after_gelu)
+        product = graph.fused(
             "MatMulIntegerToFloat",
             quantized,
             graph.constant(f"{name}.weight", integers, np.int8),
             "quantize.one",
             graph.constant(f"{name}.scales", scales, np.float32),
-            "quantize.zero" if after_gelu else "quantize.centre",
-            domain="com.microsoft",
+            "quantize.gelu_centre" if after_gelu else "quantize.centre",
         )
-        return graph.op(
-            "Add", graph.op("Mul", product, steps), graph.constant(f"{name}.bias", shift, np.float32)
-        )
+        return graph.op("Mul", product, steps)
 
-    def _quantize(self, states: str, after_gelu: bool) -> tuple[str, str]:
-        """Return the (n_tokens, n_in) uint8 form of states and its (n_tokens, 1) float32 steps."""
+    @staticmethod
+    def effective(weight: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the matrix that `multiply` multiplies with, (n_out, n_in), rounded as it is."""
+        integers, scales = quantize_columns(weight.T)
+        return (integers * scales.astype(np.float64)).T
+
+    def _quantize(self, states: str, width: int, after_gelu: bool) -> tuple[str, str]:
+        """Return the (..., width) uint8 form of states and its (..., 1) float32 steps.
+
+        The step of a row of zeros is 0. Its integers then are anything, and what they are multiplied to is 0
+        again.
+        """
         if states not in self._quantized:
-            graph = self._graph
+            graph, centres = self._graph, "quantize.centres"
+            size = states if after_gelu else graph.op("Abs", states)
+            largest = graph.op("ReduceMax", size, "quantize.width", keepdims=1)
+            steps = graph.op("Mul", largest, "quantize.gelu_step" if after_gelu else "quantize.step")
             if after_gelu:
-                size = raised = graph.op("Add", states, "quantize.floor")
-            else:
-                size, raised = graph.op("Abs", states), states
-            largest = graph.op("ReduceMax", size, "quantize.columns", keepdims=0)
-            step = "quantize.positive_step" if after_gelu else "quantize.step"
-            steps = graph.op("Mul", graph.op("Max", largest, "quantize.least"), step)
-            zero = "quantize.zero" if after_gelu else "quantize.centre"
-            zeros = graph.op("Expand", zero, graph.op("Shape", steps))
-            quantized = graph.op("QuantizeLinear", raised, steps, zeros, axis=0)
-            self._quantized[states] = quantized, graph.op("Unsqueeze", steps, "quantize.columns")
+                steps, centres = graph.op("Max", steps, "quantize.gelu_least"), "quantize.gelu_centres"
+            # One block is a whole row, so that its step needs no other shape than the product's.
+            quantized = graph.op("QuantizeLinear", states, steps, centres, axis=-1, block_size=width)
+            self._quantized[states] = quantized, steps
         return self._quantized[states]
