@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from ytrag_core.documents.model import Chunk, Document, Problem
+from ytrag_core.documents.model import Chunk, Document, LongDocument, Problem
 from ytrag_core.documents.text import path_name
 from ytrag_core.errors import DocumentError
 from ytrag_core.extraction.canonical import CanonicalTypes
@@ -19,7 +20,8 @@ from ytrag_core.extraction.model import Extraction
 from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
-from ytrag_core.pipeline.extractions import RECORDED, batches, content_hash, recorded_key
+from ytrag_core.pipeline.extractions import RECORDED, ContentHash, batches, content_hash, recorded_key
+from ytrag_core.storage.long_texts import long_text, put_long_text
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.meta_rows import in_batches
 from ytrag_core.storage.outlines import OutlineRow, put_outlines
@@ -49,11 +51,12 @@ __all__ = [
 
 _LINE = re.compile(r":\d+$")
 
-_Passages: TypeAlias = "Callable[[], Iterable[ChunkRow]]"
+_Cut: TypeAlias = "Callable[[Document | LongDocument], Iterable[Chunk]]"
+_Changed: TypeAlias = tuple[DocumentRow, Document | LongDocument]
 
 
-def document_entry(document: Document, chunked: str) -> DocumentRow:
-    """Return a document as it is stored.
+def document_entry(document: Document | LongDocument, chunked: str) -> DocumentRow:
+    """Return a document as it is stored; without its text where that is stored in pieces.
 
     Parameters
     ----------
@@ -61,15 +64,29 @@ def document_entry(document: Document, chunked: str) -> DocumentRow:
         The document.
     chunked
         How it is cut: another way makes another row.
+
+    Raises
+    ------
+    DocumentError
+        A long text cannot be read, or changed since it was found.
     """
     metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
-    outline = [repr((document.headings, document.pages))] if document.headings or document.pages else []
+    content = ContentHash()
+    content.add(chunked)
+    content.add(document.title)
+    if isinstance(document, LongDocument):
+        content.add_pieces(document.n_bytes, document.pieces())
+    else:
+        content.add(document.text)
+    content.add(metadata)
+    if document.headings or document.pages:
+        content.add(repr((document.headings, document.pages)))
     return DocumentRow(
         id=document.id,
         source=_LINE.sub("", document.source) if document.has_record_id else document.source,
         title=document.title,
-        text=document.text,
-        sha256=content_hash(chunked, document.title, document.text, metadata, *outline),
+        text="" if isinstance(document, LongDocument) else document.text,
+        sha256=content.hexdigest(),
         metadata=document.metadata,
         has_record_id=document.has_record_id,
     )
@@ -77,9 +94,9 @@ def document_entry(document: Document, chunked: str) -> DocumentRow:
 
 def store_documents(
     meta: MetaStore,
-    documents: Iterable[Document],
+    documents: Iterable[Document | LongDocument],
     chunked: str,
-    chunk: Callable[[Document], Sequence[Chunk]],
+    chunk: _Cut,
     problems: list[Problem],
 ) -> None:
     """Store documents that are new or changed, with their chunks.
@@ -87,50 +104,53 @@ def store_documents(
     One that cannot be stored is a problem, and leaves its former version in place.
     """
     known = meta.document_hashes()
-    for batch in in_batches(documents, weight=lambda document: len(document.text)):
-        changed: list[tuple[DocumentRow, _Passages]] = []
-        outlines: list[OutlineRow] = []
+    for batch in in_batches(documents, weight=lambda document: document.n_characters):
+        changed: list[_Changed] = []
         for document in batch:
-            row = document_entry(document, chunked)
+            try:
+                row = document_entry(document, chunked)
+            except DocumentError as error:
+                problems.append(Problem(document.source, str(error)))
+                continue
             if known.get(row.id) != row.sha256:
-                changed.append((row, partial(_chunk_rows, document, chunk)))
-                outlines += _outline(document, row.sha256)
-        put_outlines(meta, outlines)
-        former = {row.id: _stored(meta, row.id) for row, _ in changed if row.id in known}
+                changed.append((row, document))
+        put_outlines(
+            meta, [outline for row, document in changed for outline in _outline(document, row.sha256)]
+        )
         try:
-            _put(meta, changed)
+            _put(meta, changed, chunk)
         except DocumentError:
-            for row, passages in changed:
+            for row, document in changed:
                 try:
-                    _put(meta, [(row, passages)])
+                    _put(meta, [(row, document)], chunk)
                 except DocumentError as error:
-                    meta.delete_documents([row.id])
-                    _put(meta, former.get(row.id, []))
+                    meta.restore_documents([row.id])
                     problems.append(Problem(row.source, str(error)))
 
 
-def _outline(document: Document, sha256: str) -> list[OutlineRow]:
+def _outline(document: Document | LongDocument, sha256: str) -> list[OutlineRow]:
     if not document.headings and not document.pages:
         return []
     headings = tuple((heading.start, heading.level, heading.text) for heading in document.headings)
     return [OutlineRow(sha256, headings, document.pages)]
 
 
-def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, _Passages]]:
-    row = meta.document(document_id)
-    if row is None:
-        return []
-    passages = list(meta.chunks(document_id))
-    return [(row, lambda: passages)]
-
-
-def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, _Passages]]) -> None:
+def _put(meta: MetaStore, changed: Sequence[_Changed], chunk: _Cut) -> None:
     """Store documents, then cut and store one after the other: passages take as much memory as the text."""
+    for row, document in changed:
+        if isinstance(document, LongDocument):
+            put_long_text(meta.database, row.sha256, document.pieces())
     meta.put_documents(row for row, _ in changed)
-    meta.put_chunks(passage for _, passages in changed for passage in passages())
+    meta.put_chunks(
+        passage for row, document in changed for passage in _chunk_rows(meta, row, document, chunk)
+    )
 
 
-def _chunk_rows(document: Document, chunk: Callable[[Document], Sequence[Chunk]]) -> Iterator[ChunkRow]:
+def _chunk_rows(
+    meta: MetaStore, row: DocumentRow, document: Document | LongDocument, chunk: _Cut
+) -> Iterator[ChunkRow]:
+    if isinstance(document, LongDocument):  # what is cut is what was stored, whatever became of the file
+        document = replace(document, pieces=partial(long_text, meta.database, row.sha256))
     return (chunk_row(position, passage) for position, passage in enumerate(chunk(document)))
 
 
@@ -183,7 +203,7 @@ def stored_content(
             raise DocumentError(
                 f"no text was found in {', '.join(map(str, paths))}; files of text are needed{reasons}"
             )
-        documents = list(meta.documents())
+        documents = list(meta.documents(with_text=False))
         row_of_document = {document.id: position for position, document in enumerate(documents)}
         document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
         counts = np.bincount(document_rows, minlength=len(documents))
