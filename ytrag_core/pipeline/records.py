@@ -27,7 +27,7 @@ from ytrag_core.storage.meta_rows import in_batches
 from ytrag_core.storage.outlines import OutlineRow, put_outlines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -50,6 +50,8 @@ __all__ = [
 ]
 
 _LINE = re.compile(r":\d+$")
+
+_TABLE_ROWS = 4096
 
 _Cut: TypeAlias = "Callable[[Document | LongDocument], Iterable[Chunk]]"
 _Changed: TypeAlias = tuple[DocumentRow, Document | LongDocument]
@@ -197,26 +199,24 @@ def stored_content(
     """Return everything the knowledge base now holds, in canonical order."""
     meta = writer.meta
     with recorder.stage("graph") as stage:
-        rows = sorted(meta.chunks(), key=lambda row: (row.document_id, row.position))
-        if not rows:
+        documents = list(meta.documents(with_text=False))
+        chunk_table = _chunk_table(meta, {row.id: place for place, row in enumerate(documents)})
+        if not chunk_table.num_rows:
             reasons = "".join(f"\n  {problem.source}: {problem.reason}" for problem in problems[:5])
             raise DocumentError(
                 f"no text was found in {', '.join(map(str, paths))}; files of text are needed{reasons}"
             )
-        documents = list(meta.documents(with_text=False))
-        row_of_document = {document.id: position for position, document in enumerate(documents)}
-        document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
-        counts = np.bincount(document_rows, minlength=len(documents))
+        document_rows = chunk_table["document"].to_numpy()
         canonical = CanonicalTypes(schema)
         extractions = (
             canonical.apply(extraction)
-            for batch in batches(rows)
+            for batch in batches(meta.chunks())
             for extraction in stored.of(batch)
             if extraction is not None
         )
         graph = assemble_graph(
             extractions,
-            {row.id: position for position, row in enumerate(rows)},
+            {each: place for place, each in enumerate(chunk_table["id"].to_pylist())},
             is_attribute=lambda relation: schema is not None and schema.attribute_type(relation) is not None,
             resolver=resolver(document_rows),
         )
@@ -226,7 +226,7 @@ def stored_content(
             [document.id for document in documents],
             [document.title for document in documents],
             [document.source for document in documents],
-            counts.astype(np.int32),
+            np.bincount(document_rows, minlength=len(documents)).astype(np.int32),
             [
                 json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
                 for document in documents
@@ -234,26 +234,36 @@ def stored_content(
         ],
         schema=DOCUMENTS,
     )
-    chunk_table = pa.table(
-        [
-            [row.id for row in rows],
-            document_rows,
-            [row.title for row in rows],
-            [row.text for row in rows],
-            np.array([row.start for row in rows], np.int32),
-            np.array([row.end for row in rows], np.int32),
-            pa.array([row.page for row in rows], pa.int32()),
-            [row.heading for row in rows],
-            document_table["metadata"].combine_chunks().take(document_rows),
-        ],
-        schema=CHUNKS,
-    )
+    metadata = document_table["metadata"].combine_chunks().take(document_rows)
+    chunk_table = chunk_table.append_column(CHUNKS.field("metadata"), metadata).cast(CHUNKS)
     before = known_sources(writer.previous)
     entries = [{"format": source_format, "path": path_name(path)} for path in paths]
     sources = [*before, *(entry for entry in entries if entry not in before)]
     return Content(
         graph, document_table, chunk_table, sources, problems, schema.version if schema is not None else ""
     )
+
+
+def _chunk_table(meta: MetaStore, row_of_document: Mapping[str, int]) -> pa.Table:
+    """Return the passages in canonical order: all columns of `CHUNKS` but that of the metadata."""
+    schema = CHUNKS.remove(CHUNKS.get_field_index("metadata"))
+    tables = [
+        pa.record_batch(
+            [
+                [row.id for row in rows],
+                pa.array([row_of_document[row.document_id] for row in rows], pa.int32()),
+                [row.title for row in rows],
+                [row.text for row in rows],
+                pa.array([row.start for row in rows], pa.int32()),
+                pa.array([row.end for row in rows], pa.int32()),
+                pa.array([row.page for row in rows], pa.int32()),
+                [row.heading for row in rows],
+            ],
+            schema=schema,
+        )
+        for rows in batches(meta.chunks(), _TABLE_ROWS)  # in the order of documents and positions
+    ]
+    return pa.Table.from_batches(tables, schema).combine_chunks()
 
 
 def known_sources(previous: Snapshot | None) -> list[dict[str, Any]]:
