@@ -16,6 +16,7 @@ from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content, build_snapshot
 from ytrag_core.pipeline.cutting import WHOLE, cut_label, cutter, recut_stored
+from ytrag_core.pipeline.notes import Scripts
 from ytrag_core.pipeline.plan import ExtractionPlan
 from ytrag_core.pipeline.reading import read_passages, stored_extractions
 from ytrag_core.pipeline.records import (
@@ -84,14 +85,17 @@ def build_from_documents(
         graph_schema = document_schema(writer, schema)
         cut = cutter(encoder, settings, recorder)
         with recorder.stage("read") as stage:
-            documents = _counted(distinct_documents(paths, root, problems), stage, recorder, read)
+            scripts = Scripts(encoder.description)
+            found = scripts.watch(distinct_documents(paths, root, problems))
             store_documents(
                 writer.meta,
-                documents,
+                _counted(found, stage, recorder, read),
                 cut_label(settings),
                 cut,
                 problems,
             )
+            if writer.previous is None:
+                recorder.tell("read", scripts.told())
             notes = recut_stored(writer, settings, cut, problems)
         proposing = settings.evolution.mode != "off"
         tally = read_passages(writer, plan, graph_schema, encoder, read, recorder, proposing=proposing)
