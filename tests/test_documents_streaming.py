@@ -59,7 +59,7 @@ def streaming(piece: int = 1000) -> Iterator[None]:
         for module in (source, archive):
             patch.setattr(module, "LONG_BYTES", 0)
         patch.setattr(source, "_PIECE", piece)
-        patch.setattr(tabular, "_PIECE_ROWS", 3)
+        patch.setattr(tabular, "_PIECE", 100)
         yield
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from ytrag_core.documents.decoding import decode, decoded_pieces, settled_encoding
@@ -22,7 +21,7 @@ __all__ = ["read_table_file"]
 
 _DELIMITERS = ",;\t|"
 _LONGEST_CELL = 100_000_000
-_PIECE_ROWS = 500
+_PIECE = 1 << 18
 
 _Lines: TypeAlias = "Callable[[], Iterator[str]]"
 _Rows: TypeAlias = "Iterator[tuple[int, list[str]]]"
@@ -131,13 +130,15 @@ def _long_table(source: Source, names: list[str], rows: Callable[[], _Rows]) -> 
         nonlocal n_rows
         coming = rows()
         next(coming, None)
-        n_rows = 0
-        while batch := list(islice(coming, _PIECE_ROWS)):
-            text = "\n\n".join(_paragraph(names, row) for _, row in batch)
-            yield f"\n\n{text}" if n_rows else text
-            n_rows += len(batch)
-        if not n_rows:
-            yield "; ".join(names)
+        n_rows = size = 0
+        held: list[str] = []
+        for n_rows, (_, row) in enumerate(coming, 1):
+            held.append(f"\n\n{_paragraph(names, row)}" if n_rows > 1 else _paragraph(names, row))
+            size += len(held[-1])
+            if size >= _PIECE:
+                yield "".join(held)
+                held, size = [], 0
+        yield "".join(held) if n_rows else "; ".join(names)
 
     return long_document(source, pieces, metadata=lambda: {"columns": names, "rows": n_rows})
 
