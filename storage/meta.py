@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ytrag_core.errors import DocumentError, SnapshotError
 from ytrag_core.storage.database import Database
+from ytrag_core.storage.long_texts import StoredText, drop_long_texts
 from ytrag_core.storage.meta_rows import (
     APPLICATION_ID,
     META_VERSION,
@@ -39,12 +40,18 @@ __all__ = ["META_VERSION", "ChunkRow", "DocumentRow", "MetaStore", "RecordKind"]
 
 _SEEN = "added <= ?1 AND (removed IS NULL OR removed > ?1)"
 _CHUNKS_OF_DOCUMENT = (
+    "CASE WHEN text = '' THEN NULL ELSE ("
     'SELECT json_group_array(json_array(position, chunks.id, "start", "end", chunks.sha256, {place}))'
     " FROM chunks"
     " WHERE document_id = documents.id"
-    " AND chunks.added <= ?1 AND (chunks.removed IS NULL OR chunks.removed > ?1)"
+    " AND chunks.added <= ?1 AND (chunks.removed IS NULL OR chunks.removed > ?1)) END"
+)
+_CHUNKS_OF_LONG = (
+    'SELECT position, id, "start", "end", sha256, {place} FROM chunks'
+    f" WHERE document_id = ?2 AND {_SEEN} ORDER BY position"
 )
 _PLACE = {1: "NULL, ''"}
+_OWNED = (("documents", "id"), ("chunks", "document_id"))
 _COLUMNS = "id, source, title, sha256, metadata, has_record_id, text"
 
 
@@ -83,6 +90,7 @@ class MetaStore:
         )
         place = _PLACE.get(self._database.version, "page, heading")
         self._chunks_of_document = _CHUNKS_OF_DOCUMENT.format(place=place)
+        self._chunks_of_long = _CHUNKS_OF_LONG.format(place=place)
         self._as_of = snapshot + 1 if writable else snapshot
         self._frozen = not writable
 
@@ -116,6 +124,7 @@ class MetaStore:
         with self._database.transaction() as connection:
             for table in ("documents", "chunks"):
                 connection.execute(f"DELETE FROM {table} WHERE removed <= ?", (oldest,))
+            drop_long_texts(connection)
 
     def freeze(self) -> None:
         """Refuse further changes to documents and chunks: the snapshot that they belong to is complete."""
@@ -152,9 +161,27 @@ class MetaStore:
             with self._database.transaction() as connection:
                 _remove(connection, batch, self._as_of)
 
-    def documents(self) -> Iterator[DocumentRow]:
-        """Yield the documents in the order of their ids, one in memory at a time."""
-        statement = f"SELECT {_COLUMNS} FROM documents WHERE {_SEEN} ORDER BY id"
+    def restore_documents(self, ids: Iterable[str]) -> None:
+        """Undo what this build did to documents and their chunks, as far as the live snapshot has them."""
+        self._check_open_build()
+        for batch in in_batches(ids):
+            with self._database.transaction() as connection:
+                _remove(connection, batch, self._as_of)
+                keys = [(document_id, self._as_of) for document_id in batch]
+                for table, column in _OWNED:
+                    statement = f"UPDATE {table} SET removed = NULL WHERE {column} = ?1 AND removed = ?2"
+                    connection.executemany(statement, keys)
+
+    def documents(self, *, with_text: bool = True) -> Iterator[DocumentRow]:
+        """Yield the documents in the order of their ids, one in memory at a time.
+
+        Parameters
+        ----------
+        with_text
+            False leaves their texts empty, for those who need the rest.
+        """
+        columns = _COLUMNS if with_text else _COLUMNS.removesuffix("text") + "''"
+        statement = f"SELECT {columns} FROM documents WHERE {_SEEN} ORDER BY id"
         return map(document_row, self._database.stream(statement, (self._as_of,)))
 
     def document(self, document_id: str) -> DocumentRow | None:
@@ -183,7 +210,7 @@ class MetaStore:
             If a chunk's document is unknown, its text is not what lies at its offsets, or its id is taken.
         """
         self._check_open_build()
-        owner: tuple[str, str] | None = None
+        owner: tuple[str, StoredText] | None = None
         for batch in in_batches(chunks, weight=lambda row: len(row.text)):
             for document_id, rows in groupby(batch, key=lambda row: row.document_id):
                 if owner is None or owner[0] != document_id:  # a long text is fetched once, not a batch
@@ -211,14 +238,14 @@ class MetaStore:
                         f"chunk id {taken.id!r} of document {taken.document_id!r} is taken: ids are unique"
                     ) from error
 
-    def _text(self, document_id: str) -> str:
-        statement = f"SELECT text FROM documents WHERE {_SEEN} AND id = ?2"
+    def _text(self, document_id: str) -> StoredText:
+        statement = f"SELECT sha256, text FROM documents WHERE {_SEEN} AND id = ?2"
         found = self._database.rows(statement, (self._as_of, document_id))
         if not found:
             raise DocumentError(
                 f"a chunk is of document {document_id!r}, which is not stored: store the document first"
             )
-        return str(found[0][0])
+        return StoredText(self._database, *found[0])
 
     def chunks(self, document_id: str | None = None) -> Iterator[ChunkRow]:
         """Yield the chunks with text and title, ordered by document id and position.
@@ -229,13 +256,20 @@ class MetaStore:
             Only this document's; None for all.
         """
         statement = (
-            f"SELECT id, title, text, ({self._chunks_of_document}) FROM documents WHERE {_SEEN}"
+            f"SELECT id, title, text, sha256, {self._chunks_of_document} FROM documents WHERE {_SEEN}"
             f" {'' if document_id is None else 'AND id = ?2'} ORDER BY id"
         )
         values = (self._as_of,) if document_id is None else (self._as_of, document_id)
-        for owner, title, text, listed in self._database.stream(statement, values):
-            for position, chunk_id, start, end, *rest in sorted(json.loads(listed), key=itemgetter(0)):
-                yield ChunkRow(chunk_id, owner, position, title, text[start:end], start, end, *rest)
+        for owner, title, text, sha256, listed in self._database.stream(statement, values):
+            stored = StoredText(self._database, sha256, text)
+            places = (
+                self._database.stream(self._chunks_of_long, (self._as_of, owner))
+                if listed is None
+                else sorted(json.loads(listed), key=itemgetter(0))
+            )
+            for position, chunk_id, start, end, *rest in places:
+                passage = stored.slice(start, end)
+                yield ChunkRow(chunk_id, owner, position, title, passage, start, end, *rest)
 
     def put_extractions(self, extractor: str, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         """Store what `extractor` said about chunks: pairs of the chunk's hash and a JSON object."""
@@ -288,15 +322,15 @@ class MetaStore:
 
 def _remove(connection: sqlite3.Connection, document_ids: list[str], snapshot: int) -> None:
     keys = [(document_id, snapshot) for document_id in document_ids]
-    for table, column in (("documents", "id"), ("chunks", "document_id")):
+    for table, column in _OWNED:
         live = f"{column} = ?1 AND removed IS NULL"
         connection.executemany(f"DELETE FROM {table} WHERE {live} AND added = ?2", keys)
         connection.executemany(f"UPDATE {table} SET removed = ?2 WHERE {live}", keys)
 
 
-def _check_slices(document_id: str, text: str, chunks: Iterable[ChunkRow]) -> None:
+def _check_slices(document_id: str, text: StoredText, chunks: Iterable[ChunkRow]) -> None:
     for chunk in chunks:
-        if not 0 <= chunk.start <= chunk.end or text[chunk.start : chunk.end] != chunk.text:
+        if not 0 <= chunk.start <= chunk.end or text.slice(chunk.start, chunk.end) != chunk.text:
             raise DocumentError(
                 f"chunk {chunk.id!r} is not what is at {chunk.start}:{chunk.end} of {document_id!r}"
             )

@@ -75,7 +75,7 @@ class DocumentRow:
     title
         Title; may be empty.
     text
-        The whole text.
+        The whole text; empty where it is stored in pieces (`long_texts`).
     sha256
         Hash of what it was made from, by which a later build tells that it is unchanged.
     metadata

@@ -10,7 +10,7 @@ from tests.chat_endpoint import chat, endpoint
 from ytrag_core.agent.answer import answer_from_evidence
 from ytrag_core.agent.context import Fact, build_context
 from ytrag_core.agent.highlight import highlights
-from ytrag_core.agent.linking import linking_path
+from ytrag_core.agent.linking import is_telling, linking_path
 from ytrag_core.agent.one_call import answer_with_llm
 from ytrag_core.config import LLMSettings
 from ytrag_core.errors import ConfigError, LLMError
@@ -255,6 +255,26 @@ def test_the_linking_path_prefers_hops_that_the_question_names() -> None:
     assert linking_path(shown) == (bridge, born)
     assert linking_path(evidence(paths=[fact])) == fact.triples
     assert linking_path(evidence(paths=[])) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "facts", "is_shown"),
+    [
+        ("Where was the builder of the Old Bridge born?", [("Old Bridge", "built by", "Rufina Stell"),
+                                                          ("Rufina Stell", "born in", "Damerjog")], True),
+        ("old bridge: who paid?", [("Old Bridge", "paid by", "Town")], True),
+        ("Who built the Lighthouse?", [("Old Bridge", "built by", "Rufina Stell")], False),
+        ("When was the Old Bridge opened?", [("Old Bridge", "crosses", "River")], False),
+        ("劳动者在试用期内怎样解除劳动合同？", [("试用期", "解除", "劳动合同")], True),
+        ("劳动者在试用期内怎样解除劳动合同？", [("非全日制", "低于", "人民政府")], False),
+        ("Who?", [], False),
+    ],
+)  # fmt: skip
+def test_a_path_is_shown_where_it_tells_something(
+    question: str, facts: list[tuple[str, str, str]], is_shown: bool
+) -> None:
+    triples = tuple(TripleHit(*fact, 1.0, ("p1",)) for fact in facts)
+    assert is_telling(triples, question) is is_shown
 
 
 @pytest.mark.parametrize(

@@ -89,3 +89,31 @@ def test_a_graph_without_passages_is_judged_by_its_names(tmp_path: Path, encoder
     folder = write_edges(tmp_path / "in", nodes, edges)
     KnowledgeBase.build(tmp_path / "kb", [folder], format="edges", encoder=encoder)
     assert language_note(Snapshot.open(tmp_path / "kb"), encoder.description) is not None
+
+
+def test_it_is_told_as_soon_as_the_texts_are_read(tmp_path: Path, encoder: Encoder) -> None:
+    told: list[tuple[str, str]] = []
+
+    class Watcher:
+        def __call__(self, stage: str, done: int, total: int | None) -> None:
+            if stage == "encode names" and not done:
+                told.append((stage, ""))
+
+        def tell(self, stage: str, text: str) -> None:
+            told.append((stage, text))
+
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("北京是中国的首都，故宫在北京。" * 20, encoding="utf-8")
+    (folder / "b.txt").write_text("Quellmouth is the capital of Orvane.", encoding="utf-8")
+    KnowledgeBase.build(tmp_path / "kb", [folder], encoder=encoder, progress=Watcher())
+    assert told[0] == (
+        "read",
+        "mostly not in Latin letters: --encoder multilingual-e5-small understands them",
+    )
+    assert ("encode names", "") in told
+    told.clear()
+    KnowledgeBase.build(tmp_path / "kb", [folder], encoder=encoder, progress=Watcher())
+    (folder / "a.txt").unlink()
+    KnowledgeBase.build(tmp_path / "kb2", [folder], encoder=encoder, progress=Watcher())
+    assert not any(text for _, text in told)

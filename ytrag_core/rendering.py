@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import phrase
-from ytrag_core.agent.linking import linking_path
+from ytrag_core.agent.linking import is_telling, linking_path
 from ytrag_core.agent.paths import chain, node_name
 from ytrag_core.console import printable
 from ytrag_core.llm.language import question_language
@@ -174,7 +174,7 @@ def _readable_evidence(console: Console, evidence: Evidence, why: str = "no_mode
     console.print(Text(printable(evidence.question), style="bold cyan"))
     shown = highlights(evidence)
     path = linking_path(evidence)
-    if path:
+    if is_telling(path, evidence.question):
         heading(console, phrase("path", language))
         show_path(console, path)
     if evidence.triples and not (shown and path):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ytrag_core.agent.highlight import highlights
 from ytrag_core.agent.language import phrase
-from ytrag_core.agent.linking import linking_path
+from ytrag_core.agent.linking import is_telling, linking_path
 from ytrag_core.agent.model import Answer, Step
 from ytrag_core.agent.paths import fact_line, path_line
 from ytrag_core.llm.language import question_language
@@ -35,7 +35,7 @@ def answer_from_evidence(evidence: Evidence, *, why: Why = "no_model") -> Answer
     shown = highlights(evidence)
     sections = []
     path = linking_path(evidence)
-    if path:
+    if is_telling(path, evidence.question):
         sections.append(f"{phrase('path', language)}:\n  {path_line(path)}")
     if evidence.triples and not (shown and path):
         facts = "\n".join(f"  {fact_line(triple)}" for triple in evidence.triples[:_N_FACTS])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from ytrag_core.agent.paths import chain, node_name
 from ytrag_core.retrieval.lexical import lexical_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ytrag_core.agent.paths import Hop
     from ytrag_core.retrieval.model import Evidence, PathHit, TripleHit
 
-__all__ = ["linking_path"]
+__all__ = ["is_telling", "linking_path"]
 
 _COVERAGE_WEIGHT = 0.5
 _UNEXPLAINED_COST = 0.1
@@ -50,6 +51,31 @@ def linking_path(evidence: Evidence) -> tuple[TripleHit, ...]:
     places = {chunk.id: place for place, chunk in enumerate(evidence.chunks[:_N_PASSAGES])}
     scores = [_score(path, asked, places, wants_number=wants_number) for path in chains]
     return chains[scores.index(max(scores))].triples
+
+
+def is_telling(path: Sequence[TripleHit], question: str) -> bool:
+    """Return whether a reader sees at once what a chain has to do with the question.
+
+    It sets out from what the question names, and a word more of the question stands in one of its relations
+    or in a name further on. A chain between names that nobody asked about only stands before the passages.
+
+    Parameters
+    ----------
+    path
+        A chain of facts; an empty one tells nothing.
+    question
+        What was asked.
+    """
+    if not path:
+        return False
+    hops = chain(path)
+    start = hops[0][0][0]
+    asked = set(lexical_tokens(question)) - set(lexical_tokens(start))
+    return _plain(start) in _plain(question) and any(_words(hop) & asked for hop in hops)
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _score(path: PathHit, asked: set[str], places: Mapping[str, int], *, wants_number: bool) -> float:

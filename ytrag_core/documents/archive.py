@@ -1,16 +1,17 @@
-"""Zip archives, read in memory and within bounds; nothing is ever written to the disk."""
+"""Zip archives, unpacked within bounds: in memory or piece by piece, never to the disk."""
 
 from __future__ import annotations
 
 import stat
 import zipfile
-import zlib
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
+from ytrag_core.documents.archive_member import DAMAGED, open_member
 from ytrag_core.documents.decoding import chinese_encoding
 from ytrag_core.documents.model import Problem
-from ytrag_core.documents.source import Source, bytes_source
+from ytrag_core.documents.source import LONG_BYTES, STREAMED, Source, bytes_source
 from ytrag_core.documents.text import clean_text
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class ArchiveLimits:
     free
         Bytes of a member that any ratio is allowed for.
     largest
-        Bytes of a member, whatever its ratio: it is held in memory.
+        Bytes of a member that is held in memory, whatever its ratio.
     """
 
     depth: int = 3
@@ -70,7 +71,9 @@ class ArchiveFullError(ValueError):
 
 
 def read_archive(source: Source, limits: ArchiveLimits, depth: int = 1) -> Iterator[Source | Problem]:
-    """Yield the files of a zip archive, those of archives in it too, each unpacked in memory in its turn.
+    """Yield the files of a zip archive, those of archives in it too, each unpacked in its turn.
+
+    A long text is unpacked whenever it is read; before it is yielded, it was unpacked once within the bounds.
 
     Parameters
     ----------
@@ -114,15 +117,25 @@ def read_archive(source: Source, limits: ArchiveLimits, depth: int = 1) -> Itera
                 yield Problem(name, "the archive has two files of this name; the first counts")
                 continue
             seen.add(name)
-            yield from _member(archive, member, name, limits, depth)
+            yield from _member(source, archive, member, name, limits, depth)
     if not n_found:
         raise ValueError("the archive is empty")
 
 
 def _member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, limits: ArchiveLimits, depth: int
+    source: Source,
+    archive: zipfile.ZipFile,
+    member: zipfile.ZipInfo,
+    name: str,
+    limits: ArchiveLimits,
+    depth: int,
 ) -> Iterator[Source | Problem]:
     try:
+        suffix = PurePosixPath(name).suffix.lower()
+        if suffix in STREAMED and member.file_size > LONG_BYTES:  # no more than it states is ever unpacked
+            size = sum(map(len, _pieces(archive, member, limits, limits.total)))
+            yield Source(name, suffix, lambda: open_member(source, member), lambda: size)
+            return
         inner = bytes_source(name, unpacked(archive, member, limits))
         if inner.suffix == ".zip":
             yield from read_archive(inner, limits, depth + 1)
@@ -149,12 +162,18 @@ def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveL
     ValueError
         If it is encrypted, a link, damaged or beyond a bound; the message is the reason.
     """
+    return b"".join(_pieces(archive, member, limits, limits.largest))
+
+
+def _pieces(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveLimits, largest: int
+) -> Iterator[bytes]:
     if member.flag_bits & _ENCRYPTED:
         raise ValueError("encrypted; unpack the archive with its password")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise ValueError("a symbolic link in an archive is not followed")
-    bound = min(limits.largest, max(limits.free, limits.ratio * member.compress_size))
-    pieces, size = [], 0
+    bound = min(largest, max(limits.free, limits.ratio * member.compress_size))
+    size = 0
     try:
         with archive.open(member) as stream:
             while piece := stream.read(_PIECE):
@@ -164,10 +183,9 @@ def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveL
                     raise ValueError(
                         f"{member.compress_size:,} bytes unpack to more than {bound >> 20:,} MiB; unpack it"
                     )
-                pieces.append(piece)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+                yield piece
+    except DAMAGED as error:
         raise ValueError(f"cannot be unpacked: {error or 'the archive is cut short'}") from error
-    return b"".join(pieces)
 
 
 def _opened(stream: BinaryIO) -> zipfile.ZipFile:

@@ -7,18 +7,19 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TypeAlias
 
 from tokenizers import Tokenizer
 
 from ytrag_core.documents.headings import Breadcrumbs, page_at
-from ytrag_core.documents.model import Chunk, Document
+from ytrag_core.documents.model import Chunk, Document, LongDocument
 from ytrag_core.documents.sentences import sentence_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["chunk_document", "whole_chunk"]
+__all__ = ["chunk_document", "cut_passages", "whole_chunk"]
 
 _BLOCK = 100_000
 _CHARS_PER_TOKEN = 8
@@ -38,9 +39,12 @@ _CLAUSE = re.compile(r"[,;:](?=\s)|[，：、]|[)\]](?=\s)")
 _SPACE = re.compile(r"\s+")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
+_Span: TypeAlias = tuple[int, str]
+"""Where a passage starts, and what it says."""
+
 
 def chunk_document(
-    document: Document,
+    document: Document | LongDocument,
     tokenizer: Tokenizer,
     *,
     max_tokens: int = 240,
@@ -77,20 +81,45 @@ def chunk_document(
     equals the last: heading, blank line, sentence, line, clause, word. The tokens of a block of text are
     counted once, so the time is linear in the text.
     """
+    return list(cut_passages(document, tokenizer, max_tokens=max_tokens, overlap=overlap, progress=progress))
+
+
+def cut_passages(
+    document: Document | LongDocument,
+    tokenizer: Tokenizer,
+    *,
+    max_tokens: int = 240,
+    overlap: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Chunk]:
+    """Yield the passages of `chunk_document` one by one: of a long text, no more than a stretch is held.
+
+    Parameters
+    ----------
+    document, tokenizer, max_tokens, overlap, progress
+        As for `chunk_document`.
+    """
     if max_tokens < 8:
         raise ValueError(f"max_tokens is {max_tokens}; at least 8 was wanted")
     if not 0 <= overlap <= max_tokens // 2:
         raise ValueError(f"overlap is {overlap}; from 0 to {max_tokens // 2} was wanted, half of max_tokens")
-    counter = _counter(tokenizer)
+    return _named(document, _spans(document, _counter(tokenizer), (max_tokens, overlap), progress))
+
+
+def _spans(
+    document: Document | LongDocument,
+    counter: Tokenizer,
+    sizes: tuple[int, int],
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[_Span]:
     headings = [heading.start for heading in document.headings]
-    spans: list[tuple[int, int]] = []
-    for start, end in _blocks(document.text):
-        known = headings[bisect_left(headings, start) : bisect_left(headings, end)]
-        starts = [at - start for at in known]
-        spans += _cut(document.text, start, end, starts, counter, (max_tokens, overlap))
+    for offset, block in _blocks(document.pieces()):
+        end = offset + len(block)
+        known = headings[bisect_left(headings, offset) : bisect_left(headings, end)]
+        for first, last in _cut(block, [at - offset for at in known], counter, sizes):
+            yield offset + first, block[first:last]
         if progress is not None:
-            progress(end, len(document.text))
-    return _named(document, spans)
+            progress(end, document.n_characters)
 
 
 def whole_chunk(document: Document) -> Chunk:
@@ -112,27 +141,28 @@ def _counter(tokenizer: Tokenizer) -> Tokenizer:
     return copy
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
+def _blocks(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield stretches of about `_BLOCK` characters that end where a paragraph, line or word does."""
-    start = 0
-    while len(text) - start > 2 * _BLOCK:
-        earliest = start + _BLOCK
-        end = earliest + _BLOCK
-        for border in (_BLANK_LINE, _LINE, _SPACE):
-            match = border.search(text, earliest, end)
-            if match is not None:
-                end = match.end()
-                break
-        yield start, end
-        start = end
-    yield start, len(text)
+    offset, text, start = 0, "", 0
+    for piece in pieces:
+        offset, text, start = offset + start, text[start:] + piece, 0
+        while len(text) - start > 2 * _BLOCK:
+            earliest = start + _BLOCK
+            end = earliest + _BLOCK
+            for border in (_BLANK_LINE, _LINE, _SPACE):
+                match = border.search(text, earliest, end)
+                if match is not None:
+                    end = match.end()
+                    break
+            yield offset + start, text[start:end]
+            start = end
+    yield offset + start, text[start:]
 
 
 def _cut(
-    text: str, start: int, end: int, headings: list[int], counter: Tokenizer, sizes: tuple[int, int]
+    block: str, headings: list[int], counter: Tokenizer, sizes: tuple[int, int]
 ) -> Iterator[tuple[int, int]]:
     max_tokens, overlap = sizes
-    block = text[start:end]
     token_starts = [first for first, _ in counter.encode(block, add_special_tokens=False).offsets]
     levels = _borders(block, headings)
     openings = _openings(block, levels) if overlap else []
@@ -150,7 +180,7 @@ def _cut(
             position = _skip_space(block, reached)
             continue
         trimmed = block[position:cut].rstrip()
-        yield start + position, start + position + len(trimmed)
+        yield position, position + len(trimmed)
         begin, reached = position, cut
         position = _skip_space(block, cut)
         if overlap and position < len(block) and position not in levels[0]:
@@ -207,22 +237,20 @@ def _skip_space(block: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _named(document: Document, spans: list[tuple[int, int]]) -> list[Chunk]:
+def _named(document: Document | LongDocument, spans: Iterator[_Span]) -> Iterator[Chunk]:
     prefix = hashlib.sha256(document.id.encode()).hexdigest()[:8]
-    chunks = []
-    repeats: dict[str, int] = {}
+    repeats: dict[bytes, int] = {}
     headings = document.headings
     # The title stands beside every passage already.
     is_titled = bool(headings) and headings[0].text == document.title
     above = Breadcrumbs(headings[is_titled:])
-    for number, (start, end) in enumerate(spans):
-        text = document.text[start:end]
+    first = list(islice(spans, 2))
+    for number, (start, text) in enumerate(chain(first, spans)):
         if document.has_record_id:
-            name = document.id if len(spans) == 1 else f"{document.id}#{number}"
+            name = document.id if len(first) == 1 else f"{document.id}#{number}"
         else:
-            digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+            digest = hashlib.sha256(text.encode()).digest()[:6]
             seen = repeats[digest] = repeats.get(digest, 0) + 1
-            name = f"{prefix}-{digest}" if seen == 1 else f"{prefix}-{digest}-{seen}"
-        page = page_at(document.pages, start)
-        chunks.append(Chunk(name, document.id, document.title, text, start, end, page, above.at(start)))
-    return chunks
+            name = f"{prefix}-{digest.hex()}" if seen == 1 else f"{prefix}-{digest.hex()}-{seen}"
+        page, end = page_at(document.pages, start), start + len(text)
+        yield Chunk(name, document.id, document.title, text, start, end, page, above.at(start))

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import TYPE_CHECKING
 
-__all__ = ["SAMPLE_BYTES", "chinese_encoding", "decode", "text_encoding"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = [
+    "SAMPLE_BYTES",
+    "chinese_encoding",
+    "decode",
+    "decoded_pieces",
+    "settled_encoding",
+    "text_encoding",
+]
 
 SAMPLE_BYTES = 1 << 18
 """So much of a file is enough to tell its encoding."""
@@ -62,18 +73,68 @@ def decode(data: bytes, declared: str | None = None) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        where = error.start + 1
-    if any(data.startswith(mark) for mark, _ in _MARKS):
-        raise ValueError(f"marked as {encoding} but not valid at byte {where}")
-    if encoding.startswith("utf-16"):
+        where = len(data) - len(error.object) + error.start  # a mark may have been left out
+        return data.decode(_second_encoding(lambda: [data], encoding, where))
+
+
+def settled_encoding(pieces: Callable[[], Iterable[bytes]]) -> str:
+    """Return the encoding in which a whole file is valid: the one that `decode` finds.
+
+    Parameters
+    ----------
+    pieces
+        Yields the file's bytes piece by piece, each time from the beginning.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, binary or of no known encoding; the message is the reason.
+    """
+    sample, is_whole = _beginning(pieces(), SAMPLE_BYTES)
+    if not sample:
+        raise ValueError("the file is empty")
+    encoding = text_encoding(sample, is_whole=is_whole)
+    where = _first_invalid(pieces(), encoding, is_whole=True)
+    return encoding if where is None else _second_encoding(pieces, encoding, where)
+
+
+def decoded_pieces(pieces: Iterable[bytes], encoding: str) -> Iterator[str]:
+    """Yield the text of a file piece by piece; characters may lie across the borders of the bytes.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        If it is not valid in this encoding.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for piece in pieces:
+        yield decoder.decode(piece)
+    yield decoder.decode(b"", final=True)
+
+
+def _beginning(pieces: Iterable[bytes], size: int) -> tuple[bytes, bool]:
+    """Return the first bytes and whether they are all."""
+    sample = bytearray()
+    for piece in pieces:
+        sample += piece[: size + 1 - len(sample)]
+        if len(sample) > size:
+            return bytes(sample[:size]), False
+    return bytes(sample), True
+
+
+def _second_encoding(pieces: Callable[[], Iterable[bytes]], first: str, where: int) -> str:
+    """Return the encoding of a file that is not valid in the first one, from the offset `where` on."""
+    beginning = _beginning(pieces(), 4)[0]
+    if any(beginning.startswith(mark) for mark, _ in _MARKS):
+        raise ValueError(f"marked as {first} but not valid at byte {where + 1}")
+    if first.startswith("utf-16"):
         raise ValueError("the file is binary (it holds NUL bytes); a text was wanted")
-    if encoding == "utf-8":
-        second = _legacy_encoding(data)
-        if second is not None:
-            return data.decode(second)
-    raise ValueError(
-        f"neither {encoding.upper()} (byte {where} is not) nor another encoding; save it as UTF-8"
-    )
+    second = _legacy_encoding(pieces) if first == "utf-8" else None
+    if second is None:
+        raise ValueError(
+            f"neither {first.upper()} (byte {where + 1} is not) nor another encoding; save it as UTF-8"
+        )
+    return second
 
 
 def text_encoding(sample: bytes, *, is_whole: bool, declared: str | None = None) -> str:
@@ -106,13 +167,13 @@ def text_encoding(sample: bytes, *, is_whole: bool, declared: str | None = None)
         if wide is None:
             raise ValueError("the file is binary (it holds NUL bytes); a text was wanted")
         return wide
-    where = _invalid(sample, "utf-8", is_whole=is_whole)
+    where = _first_invalid([sample], "utf-8", is_whole=is_whole)
     if where is None:
         return "utf-8"
     named = None if declared is None else _known(declared)
-    if named is not None and _invalid(sample, named, is_whole=is_whole) is None:
+    if named is not None and _first_invalid([sample], named, is_whole=is_whole) is None:
         return named
-    legacy = _legacy_encoding(sample, is_whole=is_whole)
+    legacy = _legacy_encoding(lambda: [sample], is_whole=is_whole)
     if legacy is None:
         raise ValueError(
             f"neither UTF-8 (byte {where + 1} is not) nor UTF-16, GB18030, Big5 or Windows-1252; "
@@ -131,25 +192,35 @@ def chinese_encoding(sample: bytes, *, is_whole: bool = True) -> str | None:
     is_whole
         False where the last character may be cut.
     """
-    scores = {name: _chinese_score(sample, name, is_whole=is_whole) for name in ("gb18030", "big5hkscs")}
+    return _chinese(lambda: [sample], is_whole=is_whole)
+
+
+def _chinese(pieces: Callable[[], Iterable[bytes]], *, is_whole: bool) -> str | None:
+    scores = {name: _chinese_score(pieces(), name, is_whole=is_whole) for name in ("gb18030", "big5hkscs")}
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] > 0 else None
 
 
-def _legacy_encoding(sample: bytes, *, is_whole: bool = True) -> str | None:
-    chinese = chinese_encoding(sample, is_whole=is_whole)
+def _legacy_encoding(pieces: Callable[[], Iterable[bytes]], *, is_whole: bool = True) -> str | None:
+    chinese = _chinese(pieces, is_whole=is_whole)
     if chinese is not None:
         return chinese
-    western = "cp1252" if _invalid(sample, "cp1252", is_whole=True) is None else "latin-1"
-    return western if _looks_western(sample.decode(western)) else None
+    western = "cp1252" if _first_invalid(pieces(), "cp1252", is_whole=True) is None else "latin-1"
+    return western if _looks_western(_beginning(pieces(), _SAMPLE)[0].decode(western)) else None
 
 
-def _invalid(sample: bytes, encoding: str, *, is_whole: bool) -> int | None:
+def _first_invalid(pieces: Iterable[bytes], encoding: str, *, is_whole: bool) -> int | None:
     """Return the offset of the first byte that is not valid, None where all are."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    n_bytes = 0
     try:
-        codecs.getincrementaldecoder(encoding)().decode(sample, final=is_whole)
+        for piece in pieces:
+            n_bytes += len(piece)
+            decoder.decode(piece)
+        decoder.decode(b"", final=is_whole)
     except UnicodeDecodeError as error:
-        return error.start
+        # What the error counts in begins with what was left of the pieces before.
+        return n_bytes - len(error.object) + error.start
     return None
 
 
@@ -171,7 +242,7 @@ def _unmarked_utf16(sample: bytes) -> str | None:
     """Return which UTF-16 a text without a mark is in: every second byte of its ASCII is NUL."""
     even = sample[: len(sample) // 2 * 2]
     for encoding, high in (("utf-16-le", even[1::2]), ("utf-16-be", even[0::2])):
-        if b"\0" not in high or _invalid(even, encoding, is_whole=False) is not None:
+        if b"\0" not in high or _first_invalid([even], encoding, is_whole=False) is not None:
             continue
         text = codecs.getincrementaldecoder(encoding)().decode(even)
         foreign = _FOREIGN.findall(text)
@@ -187,15 +258,12 @@ def _unmarked_utf16(sample: bytes) -> str | None:
     return None
 
 
-def _chinese_score(sample: bytes, encoding: str, *, is_whole: bool) -> float:
+def _chinese_score(pieces: Iterable[bytes], encoding: str, *, is_whole: bool) -> float:
     """Return how likely the bytes are Chinese in an encoding, 0 where they are not.
 
     Raises nothing: bytes that are not valid score 0.
     """
-    if _invalid(sample, encoding, is_whole=is_whole) is not None:
-        return 0.0
-    text = codecs.getincrementaldecoder(encoding)().decode(sample)
-    foreign = "".join(_FOREIGN.findall(text))[:_SAMPLE]
+    foreign = _foreign(pieces, encoding, is_whole=is_whole)
     if not foreign:
         return 0.0
     level = "gb2312" if encoding == "gb18030" else "big5"
@@ -205,6 +273,21 @@ def _chinese_score(sample: bytes, encoding: str, *, is_whole: bool) -> float:
     n_first = sum(_is_first_level(pair, encoding) for pair in _pairs(foreign.encode(level, "ignore")))
     n_frequent = sum(character in _FREQUENT for character in foreign)
     return (n_frequent + 0.5 * n_first) / len(foreign)
+
+
+def _foreign(pieces: Iterable[bytes], encoding: str, *, is_whole: bool) -> str:
+    """Return the first characters beyond ASCII; none where any byte is not valid."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    foreign = ""
+    try:
+        for piece in pieces:
+            text = decoder.decode(piece)
+            if len(foreign) < _SAMPLE:
+                foreign += "".join(_FOREIGN.findall(text))
+        decoder.decode(b"", final=is_whole)
+    except UnicodeDecodeError:
+        return ""
+    return foreign[:_SAMPLE]
 
 
 def _pairs(data: bytes) -> list[int]:

@@ -6,31 +6,46 @@ from typing import TYPE_CHECKING
 
 from ytrag_core.documents.decoding import decode
 from ytrag_core.documents.headings import markdown_headings, markdown_title, text_headings
+from ytrag_core.documents.long_text import decoded, long_document
 from ytrag_core.documents.markup import read_html
-from ytrag_core.documents.model import Document, Problem
+from ytrag_core.documents.model import Document, LongDocument, Problem
 from ytrag_core.documents.pdf import read_pdf
 from ytrag_core.documents.records import Record, document_from_record, read_json, read_records
 from ytrag_core.documents.tabular import read_table_file
-from ytrag_core.documents.text import clean_text
+from ytrag_core.documents.text import clean_pieces, clean_text
 from ytrag_core.documents.word import read_docx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import TypeAlias
 
     from ytrag_core.documents.source import Source
 
 __all__ = ["READERS", "SUFFIXES"]
 
+_Outcomes: TypeAlias = "Iterator[Document | LongDocument | Problem]"
 
-def _read_text(source: Source) -> Iterator[Document | Problem]:
+
+def _read_text(source: Source) -> _Outcomes:
+    if source.is_long():
+        yield long_document(source, _pieces(source), headings=text_headings)
+        return
     text = _text(source)
-    yield Document(source.name, source.stem, text, source.name, headings=text_headings(text))
+    yield Document(source.name, source.stem, text, source.name, headings=text_headings([text]))
 
 
-def _read_markdown(source: Source) -> Iterator[Document | Problem]:
+def _read_markdown(source: Source) -> _Outcomes:
+    if source.is_long():
+        yield long_document(source, _pieces(source), headings=markdown_headings, title=markdown_title)
+        return
     text = _text(source)
     title = markdown_title(text) or source.stem
-    yield Document(source.name, title, text, source.name, headings=markdown_headings(text))
+    yield Document(source.name, title, text, source.name, headings=markdown_headings([text]))
+
+
+def _pieces(source: Source) -> Callable[[], Iterator[str]]:
+    pieces = decoded(source)
+    return lambda: clean_pieces(pieces())
 
 
 def _text(source: Source) -> str:
@@ -53,7 +68,7 @@ def _documents(records: Iterable[Record | Problem]) -> Iterator[Document | Probl
         yield document_from_record(record) if isinstance(record, Record) else record
 
 
-READERS: Mapping[str, Callable[[Source], Iterator[Document | Problem]]] = {
+READERS: Mapping[str, Callable[[Source], _Outcomes]] = {
     ".csv": read_table_file,
     ".docx": read_docx,
     ".htm": read_html,

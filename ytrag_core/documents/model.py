@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Chunk", "Document", "Heading", "Problem"]
+__all__ = ["Chunk", "Document", "Heading", "LongDocument", "Problem"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,40 @@ class Document:
     id: str
     title: str
     text: str
+    source: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    has_record_id: bool = False
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[int, ...] = ()
+
+    @property
+    def n_characters(self) -> int:
+        """How long the text is."""
+        return len(self.text)
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the text, as one piece."""
+        yield self.text
+
+
+@dataclass(frozen=True, slots=True)
+class LongDocument:
+    r"""A text that is too long to be held in memory, with its origin; other fields are those of `Document`.
+
+    Attributes
+    ----------
+    pieces
+        Yields the text piece by piece, NUL-free, with `\n` line ends; each call reads it anew. Raises
+        DocumentError where that fails, or where the text is another than the first time.
+    n_characters, n_bytes
+        How long it is, in characters and in bytes of UTF-8.
+    """
+
+    id: str
+    title: str
+    pieces: Callable[[], Iterator[str]]
+    n_characters: int
+    n_bytes: int
     source: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
     has_record_id: bool = False

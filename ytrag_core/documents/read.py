@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ytrag_core.documents.archive import ArchiveLimits, read_archive
 from ytrag_core.documents.kinds import READERS, SUFFIXES
-from ytrag_core.documents.model import Document, Problem
+from ytrag_core.documents.model import Document, LongDocument, Problem
 from ytrag_core.documents.source import Source, file_source
 from ytrag_core.documents.text import path_name
 from ytrag_core.errors import DocumentError
@@ -25,7 +25,7 @@ _ZIP = ".zip"
 
 def read_documents(
     paths: Sequence[Path], *, skip: Path | None = None, limits: ArchiveLimits | None = None
-) -> Iterator[Document | Problem]:
+) -> Iterator[Document | LongDocument | Problem]:
     """Read files, folders and archives one by one, in a fixed order.
 
     Parameters
@@ -40,9 +40,10 @@ def read_documents(
 
     Yields
     ------
-    Document or Problem
+    Document, LongDocument or Problem
         A document for each text and each record; a problem for whatever cannot be one. Only one file's text
-        is held at a time.
+        is held at a time, and not even that of one with more than `LONG_BYTES`, where its kind is read piece
+        by piece.
 
     Raises
     ------
@@ -69,11 +70,11 @@ def _matches(path: Path) -> list[Path]:
 
 def _read_all(
     paths: Sequence[Path], skip: Path | None, limits: ArchiveLimits | None
-) -> Iterator[Document | Problem]:
+) -> Iterator[Document | LongDocument | Problem]:
     seen_ids: dict[str, str] = {}
     for file in _files(paths, skip):
         for outcome in [file] if isinstance(file, Problem) else _read_file(file_source(file), limits):
-            if isinstance(outcome, Document):
+            if not isinstance(outcome, Problem):
                 earlier = seen_ids.setdefault(outcome.id, outcome.source)
                 if earlier != outcome.source:
                     yield Problem(outcome.source, f"the id {outcome.id!r} was already used at {earlier}")
@@ -108,7 +109,7 @@ def _files(paths: Sequence[Path], skip: Path | None) -> Iterator[Path | Problem]
             yield Problem(path_name(path), f"cannot be read: {error.strerror or error}")
 
 
-def _read_file(source: Source, limits: ArchiveLimits | None) -> Iterator[Document | Problem]:
+def _read_file(source: Source, limits: ArchiveLimits | None) -> Iterator[Document | LongDocument | Problem]:
     if source.suffix != _ZIP:
         yield from _read_source(source)
         return
@@ -124,7 +125,7 @@ def _read_file(source: Source, limits: ArchiveLimits | None) -> Iterator[Documen
         yield Problem(source.name, f"cannot be read: {error.strerror or error}")
 
 
-def _read_source(source: Source) -> Iterator[Document | Problem]:
+def _read_source(source: Source) -> Iterator[Document | LongDocument | Problem]:
     reader = READERS.get(source.suffix)
     if reader is None:
         told = source.suffix or source.name.rpartition("/")[2]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from ytrag_core.documents.decoding import decode
-from ytrag_core.documents.model import Document, Problem
+from ytrag_core.documents.decoding import decode, decoded_pieces, settled_encoding
+from ytrag_core.documents.long_text import long_document
+from ytrag_core.documents.model import Document, LongDocument, Problem
 from ytrag_core.documents.records import Record, document_from_record
 from ytrag_core.documents.text import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ytrag_core.documents.source import Source
 
@@ -20,9 +21,13 @@ __all__ = ["read_table_file"]
 
 _DELIMITERS = ",;\t|"
 _LONGEST_CELL = 100_000_000
+_PIECE = 1 << 18
+
+_Lines: TypeAlias = "Callable[[], Iterator[str]]"
+_Rows: TypeAlias = "Iterator[tuple[int, list[str]]]"
 
 
-def read_table_file(source: Source) -> Iterator[Document | Problem]:
+def read_table_file(source: Source) -> Iterator[Document | LongDocument | Problem]:
     """Yield the documents of a table.
 
     Parameters
@@ -33,7 +38,7 @@ def read_table_file(source: Source) -> Iterator[Document | Problem]:
 
     Yields
     ------
-    Document or Problem
+    Document, LongDocument or Problem
         With a column `text`: a document for each row, its columns `id` and `title` as in records, all others
         as metadata; a problem for a row without text. Else one document, each row a paragraph
         `column: value; column: value`.
@@ -45,24 +50,45 @@ def read_table_file(source: Source) -> Iterator[Document | Problem]:
     OSError
         If it cannot be read.
     """
-    text = decode(source.read())
-    if not text or text.isspace():
-        raise ValueError("the file is empty")
-    rows = _rows(text.replace("\0", ""), _delimiter(text, source.suffix))
-    del text
+    lines, delimiter = _long_lines(source) if source.is_long() else _lines(source)
+    rows = _rows(lines(), delimiter)
     header = next(rows, (0, []))[1]
     names = [clean_text(name).strip() or f"column {number}" for number, name in enumerate(header, 1)]
     fields = [name.lower() if name.lower() in {"id", "title", "text"} else name for name in names]
     if "text" in fields:
         yield from _records(source, fields, rows)
+    elif source.is_long():
+        yield _long_table(source, names, lambda: _rows(lines(), delimiter))
     else:
-        yield _whole(source, names, rows)
+        yield _table(source, names, rows)
 
 
-def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _lines(source: Source) -> tuple[_Lines, str]:
+    """Return what yields the lines of a file, held in memory, and the delimiter of their cells."""
+    text = decode(source.read())
+    if not text or text.isspace():
+        raise ValueError("the file is empty")
+    delimiter = _delimiter(text, source.suffix)
+    text = text.replace("\0", "")
+    return lambda: iter(io.StringIO(text, newline="")), delimiter
+
+
+def _long_lines(source: Source) -> tuple[_Lines, str]:
+    """Return the same of a file that is read anew each time, line by line."""
+    encoding = settled_encoding(source.pieces)
+
+    def lines() -> Iterator[str]:
+        with io.TextIOWrapper(source.open(), encoding=encoding, newline="") as stream:
+            for line in stream:
+                yield line.replace("\0", "")
+
+    return lines, _delimiter(next(decoded_pieces(source.pieces(), encoding)), source.suffix)
+
+
+def _rows(lines: Iterator[str], delimiter: str) -> _Rows:
     """Yield the rows that are not blank with the number of their last line."""
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader(lines, delimiter=delimiter)
     try:
         for row in reader:
             if any(cell and not cell.isspace() for cell in row):
@@ -80,9 +106,7 @@ def _delimiter(text: str, suffix: str) -> str:
     return max(_DELIMITERS, key=bare.count)
 
 
-def _records(
-    source: Source, fields: list[str], rows: Iterator[tuple[int, list[str]]]
-) -> Iterator[Document | Problem]:
+def _records(source: Source, fields: list[str], rows: _Rows) -> Iterator[Document | Problem]:
     for line, row in rows:
         where = f"{source.name}:{line}"
         cells = {name: cell for name, cell in zip(fields, row, strict=False) if cell and not cell.isspace()}
@@ -92,16 +116,37 @@ def _records(
         yield document_from_record(Record(where, cells))
 
 
-def _whole(source: Source, names: list[str], rows: Iterator[tuple[int, list[str]]]) -> Document:
-    lines = []
-    for _, row in rows:
-        labels = [*names, *(f"column {number}" for number in range(len(names) + 1, len(row) + 1))]
-        cells = (
-            f"{label}: {' '.join(clean_text(cell).split())}"
-            for label, cell in zip(labels, row, strict=False)
-            if cell and not cell.isspace()
-        )
-        lines.append("; ".join(cells))
-    text = "\n\n".join(lines) if lines else "; ".join(names)
-    metadata = {"columns": names, "rows": len(lines)}
+def _table(source: Source, names: list[str], rows: _Rows) -> Document:
+    paragraphs = [_paragraph(names, row) for _, row in rows]
+    text = "\n\n".join(paragraphs) if paragraphs else "; ".join(names)
+    metadata = {"columns": names, "rows": len(paragraphs)}
     return Document(source.name, source.stem, text, source.name, metadata)
+
+
+def _long_table(source: Source, names: list[str], rows: Callable[[], _Rows]) -> LongDocument:
+    n_rows = 0
+
+    def pieces() -> Iterator[str]:
+        nonlocal n_rows
+        coming = rows()
+        next(coming, None)
+        n_rows = size = 0
+        held: list[str] = []
+        for n_rows, (_, row) in enumerate(coming, 1):
+            held.append(f"\n\n{_paragraph(names, row)}" if n_rows > 1 else _paragraph(names, row))
+            size += len(held[-1])
+            if size >= _PIECE:
+                yield "".join(held)
+                held, size = [], 0
+        yield "".join(held) if n_rows else "; ".join(names)
+
+    return long_document(source, pieces, metadata=lambda: {"columns": names, "rows": n_rows})
+
+
+def _paragraph(names: list[str], row: list[str]) -> str:
+    labels = [*names, *(f"column {number}" for number in range(len(names) + 1, len(row) + 1))]
+    return "; ".join(
+        f"{label}: {' '.join(clean_text(cell).split())}"
+        for label, cell in zip(labels, row, strict=False)
+        if cell and not cell.isspace()
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ytrag_core.documents.chunking import chunk_document
-from ytrag_core.documents.model import Document, Heading
+from ytrag_core.documents.chunking import cut_passages
+from ytrag_core.documents.model import Document, Heading, LongDocument
 from ytrag_core.pipeline.records import document_entry, store_documents
 from ytrag_core.pipeline.settings import settings_of
+from ytrag_core.storage.long_texts import long_text, long_text_size
 from ytrag_core.storage.outlines import drop_outlines, read_outline
 
 if TYPE_CHECKING:
@@ -36,14 +38,14 @@ def cut_label(settings: BuildSettings) -> str:
 
 def cutter(
     encoder: Encoder, settings: BuildSettings, recorder: StageRecorder
-) -> Callable[[Document], list[Chunk]]:
+) -> Callable[[Document | LongDocument], Iterator[Chunk]]:
     """Return what cuts a document by some settings, and shows how far it is with a long one."""
 
-    def cut(document: Document) -> list[Chunk]:
+    def cut(document: Document | LongDocument) -> Iterator[Chunk]:
         shown = None
-        if len(document.text) >= _LONG_TEXT:
+        if document.n_characters >= _LONG_TEXT:
             shown = recorder.callback(f"cut {document.source.rpartition('/')[2]}")
-        return chunk_document(
+        return cut_passages(
             document,
             encoder.tokenizer,
             max_tokens=settings.max_tokens,
@@ -57,7 +59,7 @@ def cutter(
 def recut_stored(
     writer: SnapshotWriter,
     settings: BuildSettings,
-    cut: Callable[[Document], list[Chunk]],
+    cut: Callable[[Document | LongDocument], Iterator[Chunk]],
     problems: list[Problem],
 ) -> list[str]:
     """Cut the stored documents anew where the live snapshot was cut otherwise.
@@ -86,7 +88,7 @@ def recut_stored(
         return []
     label, kept = cut_label(settings), 0
 
-    def otherwise() -> Iterator[Document]:
+    def otherwise() -> Iterator[Document | LongDocument]:
         nonlocal kept
         for row in writer.meta.documents():
             document = _document(writer, row)
@@ -105,15 +107,24 @@ def recut_stored(
     ]
 
 
-def _document(writer: SnapshotWriter, row: DocumentRow) -> Document:
+def _document(writer: SnapshotWriter, row: DocumentRow) -> Document | LongDocument:
     outline = read_outline(writer.meta, row.sha256)
-    return Document(
+    headings = () if outline is None else tuple(Heading(*heading) for heading in outline.headings)
+    pages = () if outline is None else outline.pages
+    database = writer.meta.database
+    n_characters, n_bytes = (0, 0) if row.text else long_text_size(database, row.sha256)
+    if not n_characters:
+        record = row.metadata, row.has_record_id
+        return Document(row.id, row.title, row.text, row.source, *record, headings, pages)
+    return LongDocument(
         id=row.id,
         title=row.title,
-        text=row.text,
+        pieces=partial(long_text, database, row.sha256),
+        n_characters=n_characters,
+        n_bytes=n_bytes,
         source=row.source,
         metadata=row.metadata,
         has_record_id=row.has_record_id,
-        headings=() if outline is None else tuple(Heading(*heading) for heading in outline.headings),
-        pages=() if outline is None else outline.pages,
+        headings=headings,
+        pages=pages,
     )

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from ytrag_core.documents.chunking import chunk_document
-from ytrag_core.documents.model import Chunk, Document, Problem
+from ytrag_core.documents.model import Chunk, Document, LongDocument, Problem
 from ytrag_core.documents.read import read_documents
 from ytrag_core.documents.segmentation import chinese_share
 from ytrag_core.errors import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from tokenizers import Tokenizer
 
+    from ytrag_core.documents.model import Heading
     from ytrag_core.llm.language import Language
     from ytrag_core.pipeline.report import Progress
 
@@ -84,15 +85,19 @@ def read_sample(
             continue
         n_documents += 1
         progress("read", n_documents, None)
-        ranked = nsmallest(
-            n_passages,
-            (
-                (_rank(chunk), chunk)
-                for part in _windows(item)
-                for chunk in chunk_document(part, tokenizer, max_tokens=max_tokens)
-            ),
-            key=lambda pair: (pair[0], pair[1].id),
-        )
+        try:
+            ranked = nsmallest(
+                n_passages,
+                (
+                    (_rank(chunk), chunk)
+                    for part in _windows(item)
+                    for chunk in chunk_document(part, tokenizer, max_tokens=max_tokens)
+                ),
+                key=lambda pair: (pair[0], pair[1].id),
+            )
+        except DocumentError as error:
+            problems.append(Problem(item.source, str(error)))
+            continue
         kept += [(turn, rank, chunk) for turn, (rank, chunk) in enumerate(ranked)]
         if len(kept) > 8 * n_passages:
             kept = _first(kept, n_passages)
@@ -113,12 +118,31 @@ def _rank(chunk: Chunk) -> str:
     return hashlib.sha256(f"{chunk.document_id}\0{chunk.text}".encode(errors="replace")).hexdigest()
 
 
-def _windows(document: Document) -> Iterator[Document]:
+def _windows(document: Document | LongDocument) -> Iterator[Document]:
     """Yield a document, or pieces from all over a long one, which is not cut as a whole."""
-    size = len(document.text)
+    size = document.n_characters
     if size <= _N_WINDOWS * _WINDOW:
-        yield document
+        text = "".join(document.pieces())
+        yield _part(document, text, document.headings)
         return
-    for row in range(_N_WINDOWS):
-        start = row * (size - _WINDOW) // (_N_WINDOWS - 1)
-        yield replace(document, text=document.text[start : start + _WINDOW], headings=(), pages=())
+    starts = [row * (size - _WINDOW) // (_N_WINDOWS - 1) for row in range(_N_WINDOWS)]
+    for text in _slices(document.pieces(), starts):
+        yield _part(document, text)
+
+
+def _part(document: Document | LongDocument, text: str, headings: tuple[Heading, ...] = ()) -> Document:
+    identity = document.id, document.title, text, document.source
+    return Document(*identity, document.metadata, document.has_record_id, headings)
+
+
+def _slices(pieces: Iterable[str], starts: Sequence[int]) -> Iterator[str]:
+    """Yield the windows of a text that begin at ascending offsets."""
+    offset, held = 0, ""
+    waiting = list(reversed(starts))
+    for piece in pieces:
+        held += piece
+        while waiting and offset + len(held) >= waiting[-1] + _WINDOW:
+            start = waiting.pop() - offset
+            yield held[start : start + _WINDOW]
+        passed = min(len(held), max(0, waiting[-1] - offset)) if waiting else len(held)
+        offset, held = offset + passed, held[passed:]

@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ytrag_core.documents.model import Problem
+from ytrag_core.errors import DocumentError
 from ytrag_core.extraction.by_model import ModelExtractor
 from ytrag_core.llm.budget import Prices
 from ytrag_core.pipeline.cutting import cutter
-from ytrag_core.pipeline.extractions import model_hash, without_recorded
+from ytrag_core.pipeline.extractions import batches, model_hash, without_recorded
 from ytrag_core.pipeline.reading import model_extractor, schema_origin
 from ytrag_core.pipeline.records import chunk_row
 from ytrag_core.pipeline.sources import distinct_documents, document_schema
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ytrag_core.config import BuildSettings
-    from ytrag_core.documents.model import Chunk, Problem
+    from ytrag_core.documents.model import Chunk
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.llm.chat import Completion, Message
     from ytrag_core.pipeline.plan import ExtractionPlan
@@ -86,7 +88,7 @@ class _Counter:
         self._seen: set[str] = set()
 
     def count(self, chunks: Sequence[Chunk]) -> None:
-        """Count the passages of one document."""
+        """Count some passages of one document."""
         rows = [chunk_row(position, chunk) for position, chunk in enumerate(chunks)]
         unrecorded = {row.id for row in without_recorded(self._meta, rows)}
         hashes = list(map(model_hash, rows))
@@ -160,12 +162,15 @@ def estimate_extraction(
             for document in distinct_documents(paths, root, problems):
                 estimate.documents += 1
                 is_offline = plan.extractor_of(document.id, document.source) == "offline"
-                chunks = cut(document)
-                estimate.chunks += len(chunks)
-                if is_offline:
-                    estimate.offline += len(chunks)
-                else:
-                    counter.count(chunks)
+                try:
+                    for chunks in batches(cut(document)):
+                        estimate.chunks += len(chunks)
+                        if is_offline:
+                            estimate.offline += len(chunks)
+                        else:
+                            counter.count(chunks)
+                except DocumentError as error:  # a long text that changed while it was read
+                    problems.append(Problem(document.source, str(error)))
                 recorder.progress("read", estimate.documents, None)
     prices = Prices(plan.settings.price_in, plan.settings.price_out)
     if plan.names_communities and estimate.chunks:

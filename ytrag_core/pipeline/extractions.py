@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OFFLINE",
     "RECORDED",
+    "ContentHash",
     "StoredExtractions",
     "batches",
     "chunk_of",
@@ -43,17 +44,35 @@ _PIECE = 1 << 20
 T = TypeVar("T")
 
 
+class ContentHash:
+    """A SHA-256 of texts such that no two lists of texts share one."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, text: str) -> None:
+        """Add a text."""
+        # It may have megabytes, so that it is encoded piece by piece.
+        pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+        self.add_pieces(sum(len(piece.encode()) for piece in pieces), pieces)
+
+    def add_pieces(self, n_bytes: int, pieces: Iterable[str]) -> None:
+        """Add a text that comes in pieces and has so many bytes in UTF-8."""
+        self._digest.update(n_bytes.to_bytes(8, "little"))
+        for piece in pieces:
+            self._digest.update(piece.encode())
+
+    def hexdigest(self) -> str:
+        """Return the hash, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
 def content_hash(*parts: str) -> str:
-    """Return the SHA-256 of texts, in hexadecimal, such that no two lists of texts share one."""
-    digest = hashlib.sha256()
+    """Return the `ContentHash` of texts."""
+    content = ContentHash()
     for part in parts:
-        # A text may have hundreds of megabytes, so that it is encoded piece by piece.
-        pieces = range(0, len(part), _PIECE)
-        n_bytes = sum(len(part[start : start + _PIECE].encode()) for start in pieces)
-        digest.update(n_bytes.to_bytes(8, "little"))
-        for start in pieces:
-            digest.update(part[start : start + _PIECE].encode())
-    return digest.hexdigest()
+        content.add(part)
+    return content.hexdigest()
 
 
 def recorded_key(chunk_id: str, title: str, text: str) -> str:

@@ -100,7 +100,7 @@ def list_jobs(root: Path, statuses: Sequence[str] = _STATES) -> JobsReport:
     counts: Counter[str] = Counter()
     listed: list[ChunkJob] = []
     with MetaStore(root / META_NAME, snapshot=number, writable=False) as meta:
-        sources = {row.id: row.source for row in meta.documents()}
+        sources = {row.id: row.source for row in meta.documents(with_text=False)}
         paid: dict[tuple[str, str], JobRow] = {}
         for row, status, job in _states(meta, number):
             counts[status] += 1

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from ytrag_core.errors import DocumentError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ytrag_core.documents.model import Document, LongDocument
     from ytrag_core.embedding.description import EncoderDescription
     from ytrag_core.storage.snapshot import Snapshot
 
-__all__ = ["language_note", "other_script_share"]
+__all__ = ["Scripts", "language_note", "other_script_share"]
 
 _SAMPLE = 2000
 _FIRST_CHARACTERS = 1000
@@ -58,6 +61,43 @@ def language_note(snapshot: Snapshot, description: EncoderDescription) -> str | 
         f"`--encoder {_PROPOSED}` understands them (for what is built already: ytrag reembed --kb "
         f"{snapshot.root} --encoder {_PROPOSED})"
     )
+
+
+class Scripts:
+    """Tells while documents are read whether they are for the encoder, before it has worked for hours.
+
+    Parameters
+    ----------
+    description
+        The encoder.
+    """
+
+    def __init__(self, description: EncoderDescription) -> None:
+        self._is_watching = description.language == "en"
+        self._n_other = self._n_characters = 0
+
+    def watch(self, documents: Iterable[Document | LongDocument]) -> Iterator[Document | LongDocument]:
+        """Yield documents as they come; a stretch from the middle of each is looked at."""
+        for document in documents:
+            if self._is_watching:
+                self._n_characters += document.n_characters
+                self._n_other += bool(other_script_share([_stretch(document)])) * document.n_characters
+            yield document
+
+    def told(self) -> str:
+        """Return a few words where most of the texts are in other letters; else nothing."""
+        if self._n_other <= _MOSTLY * self._n_characters:
+            return ""
+        return f"mostly not in Latin letters: --encoder {_PROPOSED} understands them"
+
+
+def _stretch(document: Document | LongDocument) -> str:
+    try:
+        piece = next(document.pieces(), "")
+    except DocumentError:  # told where it is stored
+        return ""
+    middle = len(piece) // 2
+    return piece[middle : middle + _FIRST_CHARACTERS]
 
 
 def other_script_share(texts: Sequence[str]) -> float:

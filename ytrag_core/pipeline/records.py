@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from ytrag_core.documents.model import Chunk, Document, Problem
+from ytrag_core.documents.model import Chunk, Document, LongDocument, Problem
 from ytrag_core.documents.text import path_name
 from ytrag_core.errors import DocumentError
 from ytrag_core.extraction.canonical import CanonicalTypes
@@ -20,13 +21,14 @@ from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
 from ytrag_core.pipeline.checked import chunk_hash
-from ytrag_core.pipeline.extractions import RECORDED, batches, content_hash, recorded_key
+from ytrag_core.pipeline.extractions import RECORDED, ContentHash, batches, content_hash, recorded_key
+from ytrag_core.storage.long_texts import long_text, put_long_text
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.meta_rows import in_batches
 from ytrag_core.storage.outlines import OutlineRow, put_outlines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -50,11 +52,14 @@ __all__ = [
 
 _LINE = re.compile(r":\d+$")
 
-_Passages: TypeAlias = "Callable[[], Iterable[ChunkRow]]"
+_TABLE_ROWS = 4096
+
+_Cut: TypeAlias = "Callable[[Document | LongDocument], Iterable[Chunk]]"
+_Changed: TypeAlias = tuple[DocumentRow, Document | LongDocument]
 
 
-def document_entry(document: Document, chunked: str) -> DocumentRow:
-    """Return a document as it is stored.
+def document_entry(document: Document | LongDocument, chunked: str) -> DocumentRow:
+    """Return a document as it is stored; without its text where that is stored in pieces.
 
     Parameters
     ----------
@@ -62,15 +67,29 @@ def document_entry(document: Document, chunked: str) -> DocumentRow:
         The document.
     chunked
         How it is cut: another way makes another row.
+
+    Raises
+    ------
+    DocumentError
+        A long text cannot be read, or changed since it was found.
     """
     metadata = json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
-    outline = [repr((document.headings, document.pages))] if document.headings or document.pages else []
+    content = ContentHash()
+    content.add(chunked)
+    content.add(document.title)
+    if isinstance(document, LongDocument):
+        content.add_pieces(document.n_bytes, document.pieces())
+    else:
+        content.add(document.text)
+    content.add(metadata)
+    if document.headings or document.pages:
+        content.add(repr((document.headings, document.pages)))
     return DocumentRow(
         id=document.id,
         source=_LINE.sub("", document.source) if document.has_record_id else document.source,
         title=document.title,
-        text=document.text,
-        sha256=content_hash(chunked, document.title, document.text, metadata, *outline),
+        text="" if isinstance(document, LongDocument) else document.text,
+        sha256=content.hexdigest(),
         metadata=document.metadata,
         has_record_id=document.has_record_id,
     )
@@ -78,9 +97,9 @@ def document_entry(document: Document, chunked: str) -> DocumentRow:
 
 def store_documents(
     meta: MetaStore,
-    documents: Iterable[Document],
+    documents: Iterable[Document | LongDocument],
     chunked: str,
-    chunk: Callable[[Document], Sequence[Chunk]],
+    chunk: _Cut,
     problems: list[Problem],
 ) -> None:
     """Store documents that are new or changed, with their chunks.
@@ -88,50 +107,53 @@ def store_documents(
     One that cannot be stored is a problem, and leaves its former version in place.
     """
     known = meta.document_hashes()
-    for batch in in_batches(documents, weight=lambda document: len(document.text)):
-        changed: list[tuple[DocumentRow, _Passages]] = []
-        outlines: list[OutlineRow] = []
+    for batch in in_batches(documents, weight=lambda document: document.n_characters):
+        changed: list[_Changed] = []
         for document in batch:
-            row = document_entry(document, chunked)
+            try:
+                row = document_entry(document, chunked)
+            except DocumentError as error:
+                problems.append(Problem(document.source, str(error)))
+                continue
             if known.get(row.id) != row.sha256:
-                changed.append((row, partial(_chunk_rows, document, chunk)))
-                outlines += _outline(document, row.sha256)
-        put_outlines(meta, outlines)
-        former = {row.id: _stored(meta, row.id) for row, _ in changed if row.id in known}
+                changed.append((row, document))
+        put_outlines(
+            meta, [outline for row, document in changed for outline in _outline(document, row.sha256)]
+        )
         try:
-            _put(meta, changed)
+            _put(meta, changed, chunk)
         except DocumentError:
-            for row, passages in changed:
+            for row, document in changed:
                 try:
-                    _put(meta, [(row, passages)])
+                    _put(meta, [(row, document)], chunk)
                 except DocumentError as error:
-                    meta.delete_documents([row.id])
-                    _put(meta, former.get(row.id, []))
+                    meta.restore_documents([row.id])
                     problems.append(Problem(row.source, str(error)))
 
 
-def _outline(document: Document, sha256: str) -> list[OutlineRow]:
+def _outline(document: Document | LongDocument, sha256: str) -> list[OutlineRow]:
     if not document.headings and not document.pages:
         return []
     headings = tuple((heading.start, heading.level, heading.text) for heading in document.headings)
     return [OutlineRow(sha256, headings, document.pages)]
 
 
-def _stored(meta: MetaStore, document_id: str) -> list[tuple[DocumentRow, _Passages]]:
-    row = meta.document(document_id)
-    if row is None:
-        return []
-    passages = list(meta.chunks(document_id))
-    return [(row, lambda: passages)]
-
-
-def _put(meta: MetaStore, changed: Sequence[tuple[DocumentRow, _Passages]]) -> None:
+def _put(meta: MetaStore, changed: Sequence[_Changed], chunk: _Cut) -> None:
     """Store documents, then cut and store one after the other: passages take as much memory as the text."""
+    for row, document in changed:
+        if isinstance(document, LongDocument):
+            put_long_text(meta.database, row.sha256, document.pieces())
     meta.put_documents(row for row, _ in changed)
-    meta.put_chunks(passage for _, passages in changed for passage in passages())
+    meta.put_chunks(
+        passage for row, document in changed for passage in _chunk_rows(meta, row, document, chunk)
+    )
 
 
-def _chunk_rows(document: Document, chunk: Callable[[Document], Sequence[Chunk]]) -> Iterator[ChunkRow]:
+def _chunk_rows(
+    meta: MetaStore, row: DocumentRow, document: Document | LongDocument, chunk: _Cut
+) -> Iterator[ChunkRow]:
+    if isinstance(document, LongDocument):  # what is cut is what was stored, whatever became of the file
+        document = replace(document, pieces=partial(long_text, meta.database, row.sha256))
     return (chunk_row(position, passage) for position, passage in enumerate(chunk(document)))
 
 
@@ -178,26 +200,24 @@ def stored_content(
     """Return everything the knowledge base now holds, in canonical order."""
     meta = writer.meta
     with recorder.stage("graph") as stage:
-        rows = sorted(meta.chunks(), key=lambda row: (row.document_id, row.position))
-        if not rows:
+        documents = list(meta.documents(with_text=False))
+        chunk_table = _chunk_table(meta, {row.id: place for place, row in enumerate(documents)})
+        if not chunk_table.num_rows:
             reasons = "".join(f"\n  {problem.source}: {problem.reason}" for problem in problems[:5])
             raise DocumentError(
                 f"no text was found in {', '.join(map(str, paths))}; files of text are needed{reasons}"
             )
-        documents = list(meta.documents())
-        row_of_document = {document.id: position for position, document in enumerate(documents)}
-        document_rows = np.array([row_of_document[row.document_id] for row in rows], np.int32)
-        counts = np.bincount(document_rows, minlength=len(documents))
+        document_rows = chunk_table["document"].to_numpy()
         canonical = CanonicalTypes(schema)
         extractions = (
             canonical.apply(extraction)
-            for batch in batches(rows)
+            for batch in batches(meta.chunks())
             for extraction in stored.of(batch)
             if extraction is not None
         )
         graph = assemble_graph(
             extractions,
-            {row.id: position for position, row in enumerate(rows)},
+            {each: place for place, each in enumerate(chunk_table["id"].to_pylist())},
             is_attribute=lambda relation: schema is not None and schema.attribute_type(relation) is not None,
             resolver=resolver(document_rows),
         )
@@ -207,7 +227,7 @@ def stored_content(
             [document.id for document in documents],
             [document.title for document in documents],
             [document.source for document in documents],
-            counts.astype(np.int32),
+            np.bincount(document_rows, minlength=len(documents)).astype(np.int32),
             [
                 json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
                 for document in documents
@@ -215,26 +235,36 @@ def stored_content(
         ],
         schema=DOCUMENTS,
     )
-    chunk_table = pa.table(
-        [
-            [row.id for row in rows],
-            document_rows,
-            [row.title for row in rows],
-            [row.text for row in rows],
-            np.array([row.start for row in rows], np.int32),
-            np.array([row.end for row in rows], np.int32),
-            pa.array([row.page for row in rows], pa.int32()),
-            [row.heading for row in rows],
-            document_table["metadata"].combine_chunks().take(document_rows),
-        ],
-        schema=CHUNKS,
-    )
+    metadata = document_table["metadata"].combine_chunks().take(document_rows)
+    chunk_table = chunk_table.append_column(CHUNKS.field("metadata"), metadata).cast(CHUNKS)
     before = known_sources(writer.previous)
     entries = [{"format": source_format, "path": path_name(path)} for path in paths]
     sources = [*before, *(entry for entry in entries if entry not in before)]
     return Content(
         graph, document_table, chunk_table, sources, problems, schema.version if schema is not None else ""
     )
+
+
+def _chunk_table(meta: MetaStore, row_of_document: Mapping[str, int]) -> pa.Table:
+    """Return the passages in canonical order: all columns of `CHUNKS` but that of the metadata."""
+    schema = CHUNKS.remove(CHUNKS.get_field_index("metadata"))
+    tables = [
+        pa.record_batch(
+            [
+                [row.id for row in rows],
+                pa.array([row_of_document[row.document_id] for row in rows], pa.int32()),
+                [row.title for row in rows],
+                [row.text for row in rows],
+                pa.array([row.start for row in rows], pa.int32()),
+                pa.array([row.end for row in rows], pa.int32()),
+                pa.array([row.page for row in rows], pa.int32()),
+                [row.heading for row in rows],
+            ],
+            schema=schema,
+        )
+        for rows in batches(meta.chunks(), _TABLE_ROWS)  # in the order of documents and positions
+    ]
+    return pa.Table.from_batches(tables, schema).combine_chunks()
 
 
 def known_sources(previous: Snapshot | None) -> list[dict[str, Any]]:

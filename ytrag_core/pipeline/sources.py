@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ytrag_core.documents.chunking import whole_chunk
-from ytrag_core.documents.model import Document, Problem
+from ytrag_core.documents.model import Document, LongDocument, Problem
 from ytrag_core.documents.read import read_documents
 from ytrag_core.documents.text import path_name
-from ytrag_core.errors import ConfigError, SnapshotError
+from ytrag_core.errors import ConfigError, DocumentError, SnapshotError
 from ytrag_core.extraction.recorded import read_openie
 from ytrag_core.graph.edges import read_edges
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content, build_snapshot
 from ytrag_core.pipeline.cutting import WHOLE, cut_label, cutter, recut_stored
+from ytrag_core.pipeline.notes import Scripts
 from ytrag_core.pipeline.plan import ExtractionPlan
 from ytrag_core.pipeline.reading import read_passages, stored_extractions
 from ytrag_core.pipeline.records import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ytrag_core.config import BuildSettings
+    from ytrag_core.documents.model import Chunk
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.pipeline.model_run import RunTally
     from ytrag_core.pipeline.report import BuildReport, RunningStage, StageRecorder
@@ -85,14 +87,17 @@ def build_from_documents(
         graph_schema = document_schema(writer, schema)
         cut = cutter(encoder, settings, recorder)
         with recorder.stage("read") as stage:
-            documents = _counted(distinct_documents(paths, root, problems), stage, recorder, read)
+            scripts = Scripts(encoder.description)
+            found = scripts.watch(distinct_documents(paths, root, problems))
             store_documents(
                 writer.meta,
-                documents,
+                _counted(found, stage, recorder, read),
                 cut_label(settings),
                 cut,
                 problems,
             )
+            if writer.previous is None:
+                recorder.tell("read", scripts.told())
             notes = recut_stored(writer, settings, cut, problems)
         proposing = settings.evolution.mode != "off"
         tally = read_passages(writer, plan, graph_schema, encoder, read, recorder, proposing=proposing)
@@ -197,9 +202,15 @@ def _store_openie(writer: SnapshotWriter, folder: Path) -> tuple[int, list[Probl
     """Store passages and their triples; return how many passages there are, and let go of them."""
     source = read_openie(folder)
     problems = list(source.problems)
-    store_documents(writer.meta, source.documents, WHOLE, lambda document: [whole_chunk(document)], problems)
+    store_documents(writer.meta, source.documents, WHOLE, _uncut, problems)
     store_recorded(writer.meta, source)
     return len(source.documents), problems
+
+
+def _uncut(document: Document | LongDocument) -> list[Chunk]:
+    if isinstance(document, LongDocument):
+        raise DocumentError("a passage that someone else cut is held as a whole")
+    return [whole_chunk(document)]
 
 
 def build_from_edges(
@@ -284,7 +295,9 @@ def _refuse_other(writer: SnapshotWriter, wanted: str) -> None:
         )
 
 
-def distinct_documents(paths: Sequence[Path], root: Path, out_problems: list[Problem]) -> Iterator[Document]:
+def distinct_documents(
+    paths: Sequence[Path], root: Path, out_problems: list[Problem]
+) -> Iterator[Document | LongDocument]:
     """Yield the documents of some paths, each id once, without the knowledge base's own directory.
 
     Raises
@@ -315,8 +328,11 @@ def folder_hash(folder: Path) -> str:
 
 
 def _counted(
-    documents: Iterable[Document], stage: RunningStage, recorder: StageRecorder, out_read: dict[str, str]
-) -> Iterator[Document]:
+    documents: Iterable[Document | LongDocument],
+    stage: RunningStage,
+    recorder: StageRecorder,
+    out_read: dict[str, str],
+) -> Iterator[Document | LongDocument]:
     for document in documents:
         out_read[document.id] = document.source
         stage.items += 1
