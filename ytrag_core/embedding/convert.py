@@ -87,6 +87,10 @@ class _FloatProducts:
     def effective(weight: NDArray[Any]) -> NDArray[np.float64]:
         return weight.astype(np.float16).astype(np.float64)
 
+    @staticmethod
+    def raised_by(weight: NDArray[Any]) -> NDArray[np.float64]:
+        return np.zeros(len(weight))
+
 
 class _Bert:
     """Emits the layers of one encoder into a graph.
@@ -173,7 +177,7 @@ class _Bert:
         graph, root = self.graph, f"encoder.layer.{layer}"
         output, inner = f"{root}.output.dense", f"{root}.intermediate.dense"
         attended = self.multiply(self.attend(states, root, raised), f"{root}.attention.output.dense")
-        between = self.output_bias(output)
+        between = self.output_bias(output) - self.products.raised_by(self.weight(f"{output}.weight"))
         states = self.layer_norm(
             graph.op("Add", attended, states), f"{root}.attention.output.LayerNorm", between
         )
