@@ -130,7 +130,8 @@ class IntegerProducts:
     def effective(weight: NDArray[Any]) -> NDArray[np.float64]:
         """Return the matrix that `multiply` multiplies with, (n_out, n_in), rounded as it is."""
         integers, scales = quantize_columns(weight.T)
-        return (integers * scales.astype(np.float64)).T
+        matrix: NDArray[np.float64] = integers.T.astype(np.float64) * scales.astype(np.float64)[:, None]
+        return matrix
 
     def raised_by(self, weight: NDArray[Any]) -> NDArray[np.float64]:
         """Return what a product after a GELU is too large by, (n_out,)."""
