@@ -78,7 +78,7 @@ def test_neighbours_that_lead_out_of_the_index_are_refused(tmp_path: Path) -> No
     arrays["near"][3, 0] = 500
     write_arrays(path, arrays)
     similar = SimilarRows(VectorIndex.load(tmp_path, "v", rows, exact_below=1))
-    with pytest.raises(SnapshotError, match="build the knowledge base again"):
+    with pytest.raises(SnapshotError, match="lead out of the index: run `ytrag repair`"):
         similar.of(np.arange(500))
     write_arrays(path, arrays | {"near": arrays["near"][:, :3].copy()})
     with pytest.raises(SnapshotError, match="near is int32 of shape"):
