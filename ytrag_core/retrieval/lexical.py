@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import unicodedata
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -76,7 +77,7 @@ class LexicalIndex:
         """Index texts; their positions are the document ids."""
         tokens = []
         for position, text in enumerate(texts):
-            tokens.append(lexical_tokens(text))
+            tokens.append(list(map(sys.intern, lexical_tokens(text))))  # a word is held once, not a passage
             if progress is not None and position % 2000 == 0:
                 progress(position, len(texts))
         if not any(tokens):
