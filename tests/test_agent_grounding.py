@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.agent_shelf import TEXTS
 from ytrag_core.agent.citations import citations_inside
 from ytrag_core.agent.claims import contributes, split_claims, states
-from ytrag_core.agent.grounding import ground, settle
+from ytrag_core.agent.grounding import ground, settle, stating
 from ytrag_core.agent.judging import read_verdicts
-from ytrag_core.agent.machine import Draft
+from ytrag_core.agent.machine import Draft, Finding
 
 PASSAGES = {chunk_id: f"{title}\n{text}" for chunk_id, (title, text) in TEXTS.items()}
 IDS = tuple(PASSAGES)
@@ -101,6 +101,22 @@ def test_citations_beside_the_text_are_put_into_it() -> None:
     settled = settle(grounded, "reject", "en")
     assert (settled.text, settled.chunk_ids) == ("Nimbrel [1]", ("ivo",))
     assert {one.citation for one in grounded.removed} == {"12", "kelp"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "cited", "stating_it"),
+    [
+        ("Nimbrel", ("ivo",), ("ivo",)),
+        ("Nimbrel", ("kelp",), ("ivo",)),
+        ("Nimbrel", (), ("ivo",)),
+        ("Nimbrel", ("ivo", "kelp"), ("ivo",)),
+        ("Tollan", ("ivo",), ()),
+    ],
+)
+def test_the_passages_that_answer_a_sub_question(
+    answer: str, cited: tuple[str, ...], stating_it: tuple[str, ...]
+) -> None:
+    assert stating(Finding(3, answer, cited), "In which town was Ivo Lanth born?", PASSAGES) == stating_it
 
 
 def test_facts_support_without_being_cited() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Kind", "Plan", "SubQuestion", "filled", "make_plan", "ready"]
+__all__ = ["Kind", "Plan", "SubQuestion", "filled", "last_of_chain", "make_plan", "ready"]
 
 Kind = Literal["node", "triple", "community"]
 """What a sub-question asks for: a thing, how two things are related, or what a whole group has in common."""
@@ -166,3 +166,20 @@ def ready(plan: Plan, answers: Mapping[int, str]) -> list[SubQuestion]:
     return [
         sub for sub in plan.subs if sub.number not in answers and all(need in answers for need in sub.needs)
     ]
+
+
+def last_of_chain(plan: Plan) -> int:
+    """Return the number of the sub-question that all others lead to; 0 where there is none, or nothing leads.
+
+    Its answer is that of the question: what is asked is asked last.
+    """
+    if plan.is_simple:
+        return 0
+    needs = {sub.number: set(sub.needs) for sub in plan.subs}
+    last = plan.subs[-1].number
+    reached, waiting = {last}, [last]
+    while waiting:
+        new = needs[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    return last if reached == needs.keys() else 0

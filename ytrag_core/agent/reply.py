@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ytrag_core.agent.machine import Draft, Finding, Reply
+from ytrag_core.agent.nothing_said import says_nothing, without_placeholder
 from ytrag_core.errors import ReplyError
 from ytrag_core.llm.chat import strip_reasoning
 from ytrag_core.llm.structured import json_from_reply
@@ -194,7 +195,7 @@ def read_reply(text: str, chunk_ids: Sequence[str], *, is_cut: bool = False) -> 
     lines = _labelled(bare)
     if lines:
         return _decided(_Thought.model_validate(lines), chunk_ids)
-    answer = plain_answer(text)
+    answer = without_placeholder(plain_answer(text))
     if is_refusal(answer):
         return Reply("refuse")
     return (
@@ -203,8 +204,8 @@ def read_reply(text: str, chunk_ids: Sequence[str], *, is_cut: bool = False) -> 
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a plain reply says that the evidence does not suffice."""
-    return _REFUSAL.search(text) is not None
+    """Return whether a plain reply says that the evidence does not suffice, and nothing else."""
+    return _REFUSAL.search(text) is not None or (bool(without_placeholder(text)) and says_nothing(text))
 
 
 def plain_answer(text: str) -> str:
@@ -278,14 +279,15 @@ def _labelled(text: str) -> dict[str, str]:
 
 def _decided(thought: _Thought, chunk_ids: Sequence[str]) -> Reply:
     said = thought.decision.strip().casefold()
-    answer, query = plain_answer(thought.answer), " ".join(thought.query.split())[:_MAX_QUERY]
+    answer = without_placeholder(plain_answer(thought.answer))
+    query = without_placeholder(" ".join(thought.query.split()))[:_MAX_QUERY]
     decision = next((name for name, words in _DECISIONS.items() if any(word in said for word in words)), "")
     if not decision:
         decision = "answer" if answer else "search" if query else ""
     if decision == "answer" and is_refusal(answer):
         decision = "refuse"
-    findings = tuple(_finding(found, chunk_ids) for found in thought.found if found.answer.strip())
-    note = " ".join(thought.thought.split())
+    findings = tuple(_finding(found, chunk_ids) for found in thought.found if not says_nothing(found.answer))
+    note = without_placeholder(" ".join(thought.thought.split()))
     if decision == "answer" and answer:
         cited, unknown = _resolved(thought.passages, chunk_ids)
         return Reply("answer", note, draft=Draft(answer, tuple(chunk_ids), cited, unknown), findings=findings)

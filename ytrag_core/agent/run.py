@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ytrag_core.agent.budget import BudgetReached
-from ytrag_core.agent.claims import contributes, states
 from ytrag_core.agent.context import Fact
 from ytrag_core.agent.decomposition import decomposition_schema, read_plan
 from ytrag_core.agent.dialogue import Dialogue
 from ytrag_core.agent.events import AnswerPiece, Checked, Decomposed, Problem, Retrieved, Thought
-from ytrag_core.agent.grounding import Grounded, ground
+from ytrag_core.agent.grounding import Grounded, ground, stating
 from ytrag_core.agent.judging import judge_schema, read_verdicts
 from ytrag_core.agent.loops import repeats
 from ytrag_core.agent.machine import (
@@ -272,15 +271,11 @@ class Run:
     def _verified(self, state: State, reply: Reply) -> Reply:
         """Return a reply of which every answered sub-question cites only passages that hold its answer."""
         questions = {sub.number: filled(sub.question, state.answers) for sub in state.plan.subs}
-        findings = []
-        for finding in reply.findings:
-            cited = [
-                chunk_id
-                for chunk_id, text in zip(finding.chunk_ids, self.pool.texts(finding.chunk_ids), strict=True)
-                if contributes(finding.answer, text)
-            ]
-            stated = states(finding.answer, self.pool.texts(cited), given=questions.get(finding.sub, ""))
-            findings.append(replace(finding, chunk_ids=tuple(cited) if stated else ()))
+        shown = dict(zip(self._shown, self.pool.texts(self._shown), strict=True))
+        findings = [
+            replace(finding, chunk_ids=stating(finding, questions.get(finding.sub, ""), shown))
+            for finding in reply.findings
+        ]
         return replace(reply, findings=tuple(findings))
 
     def _tell(self, state: State, reply: Reply) -> None:
