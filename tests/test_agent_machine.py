@@ -171,6 +171,19 @@ def test_a_repeated_query_leads_to_a_last_thought_then_to_the_end() -> None:
     assert (state.phase, state.stop) == (Phase.REFUSED, "loop")
 
 
+def test_an_answer_beside_a_repeated_query_is_checked_at_once() -> None:
+    state = replied(thinking(), Reply("search", query=QUESTION, draft=ANSWER.draft), exact)
+    assert (state.phase, state.draft, state.stop, state.is_last) == (Phase.CHECK, ANSWER.draft, "", False)
+    assert checked(state, Verdict(False, False), exact).phase is Phase.REFUSED
+
+
+def test_an_answer_beside_a_new_query_is_kept_in_case_nothing_better_comes() -> None:
+    state = replied(thinking(), Reply("search", query="Who was Ivo?", draft=ANSWER.draft), exact)
+    assert (state.phase, state.draft) == (Phase.RETRIEVE, ANSWER.draft)
+    state = replied(retrieved(state, n_new=1, n_known=4), Reply("refuse"), exact)
+    assert (state.phase, state.draft) == (Phase.CHECK, ANSWER.draft)
+
+
 def test_an_answer_after_a_loop_is_a_proper_answer() -> None:
     state = replied(thinking(), Reply("search", query=QUESTION), exact)
     state = checked(replied(state, ANSWER, exact), Verdict(True), exact)

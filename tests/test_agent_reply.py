@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ytrag_core.agent.machine import Draft
 from ytrag_core.agent.nothing_said import says_nothing
 from ytrag_core.agent.plan import Plan, SubQuestion, make_plan
 from ytrag_core.agent.reply import direct_answer, read_reply, reply_schema
@@ -86,6 +87,14 @@ def test_decisions(text: str, decision: str) -> None:
     assert read_reply(text, IDS).decision == decision
 
 
+def test_an_answer_beside_a_search_is_kept() -> None:
+    said = {"thought": "t", "found": [], "decision": "search", "query": "Where was he born?"}
+    reply = read_reply(json.dumps(said | {"answer": "He was born in Nimbrel.", "passages": [3]}), IDS)
+    assert (reply.decision, reply.query) == ("search", "Where was he born?")
+    assert reply.draft == Draft("He was born in Nimbrel.", IDS, ("ivo",))
+    assert read_reply(json.dumps(said | {"answer": "unknown"}), IDS).draft is None
+
+
 @pytest.mark.parametrize(
     ("text", "empty"),
     [
@@ -155,7 +164,8 @@ JSON = st.recursive(
 @given(JSON)
 def test_no_reply_breaks_the_reading(value: Any) -> None:
     reply = read_reply(json.dumps(value), IDS)
-    assert (reply.draft is not None) == (reply.decision == "answer")
+    assert reply.draft is not None or reply.decision != "answer"
+    assert reply.draft is None or reply.decision in ("answer", "search")
     for finding in reply.findings:
         assert set(finding.chunk_ids) <= set(IDS)
 

@@ -117,7 +117,7 @@ class Reply:
     query
         What to look up next, for `search`.
     draft
-        The answer, for `answer`.
+        The answer, for `answer`; for `search` one that it wrote all the same.
     findings
         Sub-questions that it answered on the way, whatever it decided.
     """
@@ -309,7 +309,7 @@ def replied(state: State, reply: Reply, is_repeat: IsRepeat) -> State:
         return replace(heard, phase=Phase.CHECK, draft=reply.draft, stop="")
     if reply.decision == "refuse":
         return _after_refusal(heard, is_repeat)
-    return _after_search(heard, reply.query, is_repeat)
+    return _after_search(replace(heard, draft=reply.draft or state.draft), reply.query, is_repeat)
 
 
 def checked(state: State, verdict: Verdict, is_repeat: IsRepeat, *, calls: int = 0) -> State:
@@ -377,6 +377,9 @@ def _after_search(state: State, query: str, is_repeat: IsRepeat) -> State:
         state = replace(state, searched=True)
     if lookups:
         return replace(state, phase=Phase.RETRIEVE, lookups=tuple(lookups))
+    if state.draft is not None:
+        # It wants to look up what it has been shown, and has written the answer beside that.
+        return replace(state, phase=Phase.CHECK)
     return replace(state, phase=Phase.REASON, is_last=True, stop="loop")
 
 

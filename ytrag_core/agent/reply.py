@@ -288,13 +288,15 @@ def _decided(thought: _Thought, chunk_ids: Sequence[str]) -> Reply:
         decision = "refuse"
     findings = tuple(_finding(found, chunk_ids) for found in thought.found if not says_nothing(found.answer))
     note = without_placeholder(" ".join(thought.thought.split()))
-    if decision == "answer" and answer:
-        cited, unknown = _resolved(thought.passages, chunk_ids)
-        return Reply("answer", note, draft=Draft(answer, tuple(chunk_ids), cited, unknown), findings=findings)
+    draft = None
+    if answer and not is_refusal(answer):
+        draft = Draft(answer, tuple(chunk_ids), *_resolved(thought.passages, chunk_ids))
+    if decision == "answer" and draft is not None:
+        return Reply("answer", note, draft=draft, findings=findings)
     if decision == "refuse":
         return Reply("refuse", note, findings=findings)
-    if decision == "search" and (query or findings):
-        return Reply("search", note, query, findings=findings)
+    if decision == "search" and (query or findings or draft is not None):
+        return Reply("search", note, query, draft, findings)
     if findings:
         return Reply("search", note, findings=findings)
     return Reply("unusable", note)
