@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Kind", "Plan", "SubQuestion", "filled", "last_of_chain", "make_plan", "ready"]
+__all__ = ["Kind", "Plan", "SubQuestion", "filled", "last_of_chain", "make_plan", "placeholders", "ready"]
 
 Kind = Literal["node", "triple", "community"]
 """What a sub-question asks for: a thing, how two things are related, or what a whole group has in common."""
@@ -113,7 +113,7 @@ def make_plan(subs: Sequence[SubQuestion], notes: Sequence[str] = ()) -> Plan:
     known = {sub.number: sub for sub in subs}
     needs: dict[int, set[int]] = {}
     for sub in known.values():
-        wanted = {*sub.needs, *(int(number) for number in _PLACEHOLDER.findall(sub.question))}
+        wanted = {*sub.needs, *placeholders(sub.question)}
         needs[sub.number] = {need for need in wanted if need in known and need != sub.number}
         said += (
             f"sub-question {sub.number} refers to #{lost}, which it cannot; the reference is dropped"
@@ -135,6 +135,11 @@ def make_plan(subs: Sequence[SubQuestion], notes: Sequence[str] = ()) -> Plan:
         del left[free]
     ordered = tuple(replace(known[number], needs=tuple(sorted(needs[number]))) for number in order)
     return Plan(ordered, tuple(said))
+
+
+def placeholders(question: str) -> set[int]:
+    """Return the numbers of the sub-questions whose answers stand in a sub-question."""
+    return {int(number) for number in _PLACEHOLDER.findall(question)}
 
 
 def _on_a_cycle(left: Mapping[int, set[int]], done: set[int]) -> set[int]:

@@ -187,7 +187,7 @@ class Run:
                 schema=decomposition_schema(self._schema),
                 share=_DECOMPOSE_SHARE,
             )
-            plan = read_plan(reply.text, self._schema)
+            plan = read_plan(reply.text, self._schema, state.question)
             if plan is None:
                 self._problem("the decomposition was not usable; the question is asked as it stands")
         except LLMError as error:
