@@ -13,9 +13,9 @@ from tests.bases import read_lines
 from ytrag_core.config import ExtractionSettings
 from ytrag_core.documents.model import Chunk
 from ytrag_core.errors import LLMError
-from ytrag_core.extraction.bounds import bounded
+from ytrag_core.extraction.bounds import bounded, proposals_of
 from ytrag_core.extraction.by_model import ModelExtractor, Reading
-from ytrag_core.extraction.grounding import grounded
+from ytrag_core.extraction.grounding import grounded, runs_on
 from ytrag_core.extraction.menu import MenuMaker
 from ytrag_core.extraction.model import EntityMention, Extraction
 from ytrag_core.extraction.reply import ChunkReply
@@ -305,6 +305,62 @@ def test_a_cut_reply_is_asked_to_go_on() -> None:
     broken, _ = read(cut, LLMError("the line is dead"))
     assert broken.status == "salvaged"
     assert "the line is dead" in broken.reason
+
+
+ENDLESS = [
+    {"name": f"size of weight of {what}", "type": "attribute", "aliases": []}
+    for what in (
+        "area",
+        "mass",
+        "volume",
+        "length",
+        "number",
+        "mass of mass",
+        "area of mass",
+        "volume of area",
+    )
+]
+
+
+def test_a_reply_that_has_left_its_passage_is_not_asked_to_go_on() -> None:
+    said = json.dumps(WHOLE | {"entities": [*WHOLE["entities"], *ENDLESS]})
+    reading, llm = read(Completion(said, 100, 20, "length"), WHOLE)
+    assert len(llm.heard) == 1
+    assert reading.status == "salvaged"
+    assert "no longer speaks of the passage" in reading.reason
+    assert reading.extraction is not None
+    assert set(reading.extraction.triples) == {BUILT, BORN}
+    assert [mention.name for mention in reading.extraction.entities] == ["Salt Tower", "Rufina Stell"]
+
+
+def test_a_list_that_repeats_itself_runs_on() -> None:
+    passage = TOWER.text.casefold()
+    records = read_records({"relations": [list(BUILT), list(BORN)] * 2})
+    assert records is not None
+    assert not runs_on(records, passage), "too few to tell"
+    records = read_records({"relations": [list(BUILT), list(BORN)] * 5})
+    assert records is not None
+    assert runs_on(records, passage)
+    names = ["Salt", "Tower", "Rufina", "Stell", "Ismarra", "1742", "Salt Tower", "Rufina Stell"]
+    records = read_records({"entities": names})
+    assert records is not None
+    assert not runs_on(records, passage)
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept"), [("attribute", ""), ("Entity", ""), ("类型", ""), ("unknown", ""), ("ship", "ship")]
+)
+def test_a_word_of_the_form_is_no_type(kind: str, kept: str) -> None:
+    records = read_records({"entities": [{"name": "Stell", "type": kind}]})
+    assert records is not None
+    assert records.entities[0].type == kept
+
+
+def test_the_name_of_an_attribute_is_no_type_of_an_entity() -> None:
+    schema = load_schema("general")
+    extraction = Extraction("t", (EntityMention("Salt Tower", "birth date"), EntityMention("Stell", "mason")))
+    assert [mention.type for mention in bounded(extraction, schema, "propose").entities] == ["", "mason"]
+    assert [one.name for one in proposals_of(TOWER, extraction, (), schema)] == ["mason"]
 
 
 @pytest.mark.parametrize(

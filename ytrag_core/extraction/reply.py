@@ -15,17 +15,20 @@ __all__ = ["ChunkReply", "sentence_reply"]
 
 _MOST_MALFORMED = 0.5
 _MOST_TRIPLES = 8
+_MOST_RECORDS, _MOST_TYPES = 48, 8
+"""Of a whole passage: small models fall into lists without end, and what comes after is to have room."""
 _TEXT = {"type": "string"}
+_ALIASES = {"type": "array", "items": _TEXT, "maxItems": 8}
 
 
-def _records(**fields: dict[str, Any]) -> WithJsonSchema:
+def _records(most: int, **fields: dict[str, Any]) -> WithJsonSchema:
     item = {
         "type": "object",
         "properties": fields,
         "required": list(fields),
         "additionalProperties": False,
     }
-    return WithJsonSchema({"type": "array", "items": item})
+    return WithJsonSchema({"type": "array", "items": item, "maxItems": most})
 
 
 class ChunkReply(BaseModel):
@@ -45,12 +48,13 @@ class ChunkReply(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    entities: Annotated[Any, _records(name=_TEXT, type=_TEXT, aliases={"type": "array", "items": _TEXT})] = ()
-    attributes: Annotated[Any, _records(entity=_TEXT, attribute=_TEXT, value=_TEXT)] = ()
-    relations: Annotated[Any, _records(head=_TEXT, relation=_TEXT, tail=_TEXT)] = ()
+    entities: Annotated[Any, _records(_MOST_RECORDS, name=_TEXT, type=_TEXT, aliases=_ALIASES)] = ()
+    relations: Annotated[Any, _records(_MOST_RECORDS, head=_TEXT, relation=_TEXT, tail=_TEXT)] = ()
+    attributes: Annotated[Any, _records(_MOST_RECORDS, entity=_TEXT, attribute=_TEXT, value=_TEXT)] = ()
     new_types: Annotated[
         Any,
         _records(
+            _MOST_TYPES,
             kind={"type": "string", "enum": ["entity", "relation", "attribute"]},
             name=_TEXT,
             description=_TEXT,
