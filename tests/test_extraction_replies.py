@@ -324,13 +324,24 @@ ENDLESS = [
 
 def test_a_reply_that_has_left_its_passage_is_not_asked_to_go_on() -> None:
     said = json.dumps(WHOLE | {"entities": [*WHOLE["entities"], *ENDLESS]})
-    reading, llm = read(Completion(said, 100, 20, "length"), WHOLE)
+    reading, llm = read(Completion(said, 100, 20, "length"), json.dumps(WHOLE))
     assert len(llm.heard) == 1
     assert reading.status == "salvaged"
     assert "no longer speaks of the passage" in reading.reason
     assert reading.extraction is not None
     assert set(reading.extraction.triples) == {BUILT, BORN}
     assert [mention.name for mention in reading.extraction.entities] == ["Salt Tower", "Rufina Stell"]
+
+
+def test_an_alias_that_the_passage_does_not_use_is_left_out() -> None:
+    stell = {
+        "name": "Rufina Stell",
+        "type": "person",
+        "aliases": ["Stell", "Stell's Organisation", "Ada Pell"],
+    }
+    reading, _ = read(json.dumps(WHOLE | {"entities": [stell]}))
+    assert reading.extraction is not None
+    assert reading.extraction.entities == (EntityMention("Rufina Stell", "person", ("Stell",)),)
 
 
 def test_a_list_that_repeats_itself_runs_on() -> None:

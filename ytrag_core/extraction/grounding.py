@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from ytrag_core.extraction.tolerant import Records
 
-__all__ = ["grounded", "runs_on"]
+__all__ = ["grounded", "runs_on", "used"]
 
 _TAIL = 8
 
@@ -44,6 +44,14 @@ def grounded(name: str, passage: str) -> bool:
         elif (len(word) >= _SHORTEST_WORD or word.isdigit()) and word in passage:
             return True
     return False
+
+
+def used(alias: str, passage: str) -> bool:
+    """Return whether every word of a name, initials left out, stands in a passage (case-folded)."""
+    words = [
+        word for word in _WORD.findall(alias.casefold()) if _HAN.search(word) or len(word) >= _SHORTEST_WORD
+    ]
+    return alias.casefold() in passage or (bool(words) and all(word in passage for word in words))
 
 
 def runs_on(records: Records, passage: str) -> bool:
