@@ -323,7 +323,8 @@ ENDLESS = [
 
 
 def test_a_reply_that_has_left_its_passage_is_not_asked_to_go_on() -> None:
-    said = json.dumps(WHOLE | {"entities": [*WHOLE["entities"], *ENDLESS]})
+    entities: Any = WHOLE["entities"]
+    said = json.dumps(WHOLE | {"entities": [*entities, *ENDLESS]})
     reading, llm = read(Completion(said, 100, 20, "length"), json.dumps(WHOLE))
     assert len(llm.heard) == 1
     assert reading.status == "salvaged"
