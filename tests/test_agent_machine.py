@@ -15,7 +15,7 @@ from ytrag_core.agent.plan import Plan, SubQuestion, make_plan
 from ytrag_core.agent.state import Draft, Finding, Phase, Reply, Verdict
 
 if TYPE_CHECKING:
-    from ytrag_core.agent.state import Decision, Mode, State
+    from ytrag_core.agent.state import Mode, State
 
 QUESTION = "Where was the teacher of Maren Tessaly born?"
 PLAN = make_plan(
@@ -87,16 +87,27 @@ def test_an_answer_that_a_passage_states_takes_the_place_of_one_that_none_states
 FOUND = (Finding(1, "Ivo Lanth", ("maren",)), Finding(2, "Nimbrel", ("ivo",)))
 
 
-@pytest.mark.parametrize("decision", ["refuse", "unusable", "search"])
-def test_the_last_sub_questions_answer_is_that_of_the_question(decision: Decision) -> None:
-    state = thinking(max_steps=1)
-    state = replied(state, Reply("search" if decision == "unusable" else decision, findings=FOUND), never)
-    if decision == "unusable":
-        state = stopped(replied(thinking(), Reply("unusable", findings=FOUND), never), "calls")
-    assert state.phase is Phase.CHECK
+@pytest.mark.parametrize("stop", ["calls", "unusable reply", "steps"])
+def test_the_last_sub_questions_answer_is_that_of_the_question(stop: str) -> None:
+    search = Reply("search", query="Who?", findings=FOUND)
+    if stop == "steps":
+        state = replied(thinking(max_steps=1), search, never)
+    elif stop == "calls":
+        state = stopped(replied(thinking(), search, never), "calls")
+    else:
+        state = replied(
+            replied(thinking(), Reply("unusable", findings=FOUND), never), Reply("unusable"), never
+        )
+    assert (state.phase, state.stop) == (Phase.CHECK, stop)
     assert state.draft == Draft("Nimbrel", cited=("ivo",))
     assert checked(state, Verdict(False, False), never).phase is Phase.REFUSED
     assert checked(state, Verdict(True), never).phase is Phase.ANSWERED
+
+
+@pytest.mark.parametrize(("mode", "phase"), [("open", Phase.CHECK), ("reject", Phase.REFUSED)])
+def test_what_is_refused_stays_refused_in_reject_mode(mode: Mode, phase: Phase) -> None:
+    state = replied(thinking(mode), Reply("refuse", findings=FOUND), exact)
+    assert state.phase is phase
 
 
 @pytest.mark.parametrize(
@@ -111,7 +122,7 @@ def test_the_last_sub_questions_answer_is_that_of_the_question(decision: Decisio
 def test_what_no_passage_states_or_nothing_leads_to_is_no_answer(
     plan: Plan, found: tuple[Finding, ...]
 ) -> None:
-    state = replied(thinking(plan=plan, max_steps=1), Reply("refuse", findings=found), exact)
+    state = replied(thinking("open", plan=plan, max_steps=1), Reply("refuse", findings=found), exact)
     assert (state.phase, state.draft) == (Phase.REFUSED, None)
 
 

@@ -38,19 +38,21 @@ def test_a_model_that_searches_for_the_question_and_answers_it_beside_that(mode:
     assert model.n_calls <= 3
 
 
-def test_a_model_that_answers_the_last_sub_question_and_refuses() -> None:
+def test_a_model_that_answers_the_last_sub_question_and_goes_on_searching() -> None:
     found = [
         {"id": 1, "answer": "Maren Tessaly", "passages": [1]},
         {"id": 2, "answer": "Ivo Lanth", "passages": [4]},
         {"id": 3, "answer": "Nimbrel", "passages": [5]},
     ]
-    answer, _ = answered(PLANNED, thought("refuse", found=found))
+    answer, _ = answered(PLANNED, thought("search", query=QUESTION, found=found))
     assert (answer.refused, answer.answer, answer.citations) == (False, "Nimbrel [1]", ("ivo",))
+    refused, _ = answered(PLANNED, thought("refuse", found=found))
+    assert refused.refused, "it may have found the town and not that he was born there"
 
 
 def test_what_the_model_makes_up_on_the_way_is_no_answer() -> None:
     found = [{"id": number, "answer": "Tollan", "passages": [1]} for number in (1, 2, 3)]
-    answer, _ = answered(PLANNED, thought("refuse", found=found))
+    answer, _ = answered(PLANNED, thought("search", query=QUESTION, found=found))
     assert answer.refused
     assert answer.citations == ()
 

@@ -147,7 +147,8 @@ def _after_refusal(state: State, is_repeat: IsRepeat) -> State:
     lookups = [] if state.is_last else _free(state, is_repeat)
     if lookups:
         return replace(state, phase=Phase.RETRIEVE, lookups=tuple(lookups))
-    state = _with_last_finding(state)
+    if state.mode == "open":  # in reject mode what it refuses stays refused, whatever it found on the way
+        state = _with_last_finding(state)
     if state.draft is not None:
         return replace(state, phase=Phase.CHECK, is_last=True)
     return replace(state, phase=Phase.REFUSED)
