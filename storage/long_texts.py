@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from ytrag_core.storage.database import Database
 
-__all__ = ["StoredText", "drop_long_texts", "long_text", "long_text_size", "put_long_text"]
+__all__ = ["TABLES", "StoredText", "drop_long_texts", "long_text", "long_text_size", "put_long_text"]
 
 _PIECE = 1 << 18
-_TABLE = (
+TABLES = (
     "CREATE TABLE IF NOT EXISTS"
-    " text_pieces(sha256 TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL)"
+    " text_pieces(sha256 TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS text_pieces_once ON text_pieces(sha256, number)",
 )
-_INDEX = "CREATE UNIQUE INDEX IF NOT EXISTS text_pieces_once ON text_pieces(sha256, number)"
 _EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'text_pieces'"
 _TOGETHER = 32
 
@@ -70,8 +70,8 @@ def put_long_text(database: Database, sha256: str, pieces: Iterable[str]) -> Non
     Whatever `pieces` raises leaves an incomplete text, which no document's row refers to yet.
     """
     with database.transaction() as connection:
-        connection.execute(_TABLE)
-        connection.execute(_INDEX)
+        for statement in TABLES:
+            connection.execute(statement)
         connection.execute("DELETE FROM text_pieces WHERE sha256 = ?", (sha256,))
     rows: list[tuple[str, int, str]] = []
     for number, text in enumerate(_even(pieces)):

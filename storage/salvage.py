@@ -8,11 +8,19 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ytrag_core.storage import choices, descriptions, entity_rules, jobs, manifest_copies, outlines
+from ytrag_core.storage import (
+    choices,
+    descriptions,
+    entity_rules,
+    jobs,
+    long_texts,
+    manifest_copies,
+    outlines,
+    schema_store,
+)
 from ytrag_core.storage.database import sqlite_errors
 from ytrag_core.storage.files import writing
 from ytrag_core.storage.meta import MetaStore
-from ytrag_core.storage.schema_store import TABLES
 from ytrag_core.storage.sqlite_pages import BadPageError, Pages
 
 if TYPE_CHECKING:
@@ -26,7 +34,8 @@ __all__ = ["Saved", "salvage_meta"]
 _LATER_TABLES = (
     *(choices.TABLE, descriptions.TABLE, entity_rules.TABLE, jobs.TABLE, outlines.TABLE),
     manifest_copies.TABLE,
-    *TABLES,
+    *long_texts.TABLES,
+    *schema_store.TABLES,
 )
 _JSON_COLUMNS = frozenset({"payload", "metadata", "decisions", "headings", "pages"})
 _TYPES: dict[str, tuple[type, ...]] = {

@@ -35,12 +35,15 @@ def reference(
     """Compute one layer as its definition says, with products in exact integers."""
     integers, scales = quantize_columns(weight.T)
     if after_gelu:
-        centre, steps = 16, np.maximum(states.max(axis=1) * F32(1 / 239), F32(GELU_FLOOR / 16))
+        states = states + F32(GELU_FLOOR)
+        centre, steps = 0, states.max(axis=1) * F32(1 / 255)
     else:
         centre, steps = 128, np.abs(states).max(axis=1) * F32(1 / 127)
     codes = np.clip(np.rint(states / steps[:, None]) + centre, 0, 255).astype(np.int64)
     sums = (codes - centre) @ integers.astype(np.int64)
     product: NDArray[np.float64] = sums * scales.astype(np.float64) * steps[:, None].astype(np.float64)
+    if after_gelu:
+        product -= GELU_FLOOR * integers.sum(axis=0, dtype=np.int64) * scales.astype(np.float64)
     return product + bias
 
 
@@ -55,8 +58,10 @@ def run_layer(
     ids = graph.op("Cast", graph.op("Mul", "input_ids", graph.constant("nothing", 0, np.int64)), to=1)
     states_name = graph.op("Add", states_name, ids)
     rows = graph.constant("rows", [len(states), 1], np.int64)
-    product = IntegerProducts(graph, rows).multiply(states_name, "layer", weight, after_gelu=after_gelu)
-    graph.op("Add", product, graph.constant("bias", bias, np.float32), output="out")
+    products = IntegerProducts(graph, rows)
+    product = products.multiply(states_name, "layer", weight, after_gelu=after_gelu)
+    shift = bias - products.raised_by(weight) if after_gelu else bias
+    graph.op("Add", product, graph.constant("bias", shift, np.float32), output="out")
     model = graph.model("layer", ["input_ids"], "out", weight.shape[0]).SerializeToString()
     options = ort.SessionOptions()
     options.log_severity_level = 3
@@ -131,7 +136,7 @@ def test_what_a_gelu_leaves_is_rounded_to_half_a_step(scale: float) -> None:
     floats = np.linspace(-4, 4, 401, dtype=np.float32) * F32(scale)
     states = np.array([x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in floats.tolist()], np.float32)[None]
     found = run_layer(states, np.eye(401, dtype=np.float32), np.zeros(401, np.float32), True)
-    step = max(float(states.max()) / 239, GELU_FLOOR / 16)
+    step = (float(states.max()) + GELU_FLOOR) / 255
     assert np.abs(found - states).max() <= 0.5001 * step + 1e-6
 
 

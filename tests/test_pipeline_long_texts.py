@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +25,7 @@ from ytrag_core.storage import long_texts
 from ytrag_core.storage.layout import META_NAME
 from ytrag_core.storage.long_texts import StoredText, long_text, long_text_size, put_long_text
 from ytrag_core.storage.meta import MetaStore
+from ytrag_core.storage.salvage import salvage_meta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,3 +200,18 @@ def test_windows_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with streaming():
         assert read_sample([path], WORDS, 40, 12, no_progress) == whole
     assert len(whole.chunks) > 8
+
+
+def test_long_texts_are_saved_from_a_damaged_store(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / META_NAME
+    with streaming(), MetaStore(path) as meta:
+        store(meta, folder)
+    salvage_meta(path, tmp_path / "saved.sqlite")
+    before, after = pieces_of(path), pieces_of(tmp_path / "saved.sqlite")
+    assert after == before
+    assert len(before) > 10
+
+
+def pieces_of(path: Path) -> list[tuple[str, int, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT * FROM text_pieces ORDER BY sha256, number").fetchall()

@@ -87,6 +87,10 @@ class _FloatProducts:
     def effective(weight: NDArray[Any]) -> NDArray[np.float64]:
         return weight.astype(np.float16).astype(np.float64)
 
+    @staticmethod
+    def raised_by(weight: NDArray[Any]) -> NDArray[np.float64]:
+        return np.zeros(len(weight))
+
 
 class _Bert:
     """Emits the layers of one encoder into a graph.
@@ -94,7 +98,7 @@ class _Bert:
     States are (batch, length, width) all the way: an operator that only changes a shape costs as much as a
     small product where one question is encoded. They are kept raised by the bias of the product that is
     added to them next, which so needs no operator of its own; the products that read them take the raise
-    away again in their own biases.
+    away again in their own biases. Not so in int8, where it changes what is rounded.
     """
 
     def __init__(self, weights: Weights, description: EncoderDescription, precision: Precision) -> None:
@@ -104,6 +108,7 @@ class _Bert:
         self.prefix = words[0].removesuffix(_WORDS).removesuffix(WORD_NIBBLES)
         self.weights = weights
         self.description = description
+        self.raises = precision == "fp32"
         self.graph = OnnxGraph()
         self.hidden = int(self.weight("embeddings.LayerNorm.weight").size)
         self.constants()
@@ -139,6 +144,12 @@ class _Bert:
     def output_bias(self, name: str) -> NDArray[np.float64]:
         return self.weight(f"{name}.bias").astype(np.float64)
 
+    def add(self, product: str, name: str, bias: NDArray[np.float64], states: str) -> str:
+        """Add a product, and its bias where the states are not raised by it, to the states."""
+        if not self.raises:
+            product = self.graph.op("Add", product, self.graph.constant(f"{name}.bias", bias, np.float32))
+        return self.graph.op("Add", product, states)
+
     def layer_norm(self, states: str, name: str, raised: NDArray[np.float64]) -> str:
         scale = self.graph.constant(f"{name}.weight", self.weight(f"{name}.weight"), np.float32)
         bias = self.graph.constant(f"{name}.bias", self.weight(f"{name}.bias") + raised, np.float32)
@@ -172,15 +183,17 @@ class _Bert:
         """Return the states behind a layer, raised by `after`."""
         graph, root = self.graph, f"encoder.layer.{layer}"
         output, inner = f"{root}.output.dense", f"{root}.intermediate.dense"
-        attended = self.multiply(self.attend(states, root, raised), f"{root}.attention.output.dense")
-        between = self.output_bias(output)
-        states = self.layer_norm(
-            graph.op("Add", attended, states), f"{root}.attention.output.LayerNorm", between
-        )
+        attention = f"{root}.attention.output.dense"
+        attended = self.multiply(self.attend(states, root, raised), attention)
+        bias_after = self.output_bias(output) - self.products.raised_by(self.weight(f"{output}.weight"))
+        between = bias_after if self.raises else np.zeros(self.hidden)
+        summed = self.add(attended, attention, self.output_bias(attention), states)
+        states = self.layer_norm(summed, f"{root}.attention.output.LayerNorm", between)
         bias = graph.constant(f"{inner}.bias", self.bias(inner, between), np.float32)
         wide = graph.fused(self.products.gelu, self.multiply(states, inner), bias)
         narrow = self.multiply(wide, output, after_gelu=True)
-        return self.layer_norm(graph.op("Add", narrow, states), f"{root}.output.LayerNorm", after)
+        summed = self.add(narrow, output, bias_after, states)
+        return self.layer_norm(summed, f"{root}.output.LayerNorm", after)
 
     def pool(self, states: str) -> str:
         graph = self.graph
@@ -203,7 +216,8 @@ class _Bert:
     def emit(self) -> onnx.ModelProto:
         n_layers = self.n_layers()
         roots = [f"encoder.layer.{layer}.attention.output.dense" for layer in range(n_layers)]
-        raises = [*map(self.output_bias, roots), np.zeros(self.hidden)]
+        nothing = np.zeros(self.hidden)
+        raises = [*(self.output_bias(root) if self.raises else nothing for root in roots), nothing]
         states = self.embed(raises[0])
         for layer in range(n_layers):
             states = self.layer(states, layer, raises[layer], raises[layer + 1])

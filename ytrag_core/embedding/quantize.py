@@ -2,8 +2,8 @@
 
 A matrix is stored as int8 with one scale a column. The states that it is multiplied with become uint8 with
 one scale a token (a row), never one a tensor: a string's vector must not depend on its neighbours in a batch.
-States of both signs are centred at 128; those behind a GELU, which is never below -0.17, at 16, which is room
-for that and leaves 239 levels to the others.
+States of both signs are centred at 128; those behind a GELU, which is never below -0.17, are raised by that
+and so use the whole range, which halves their rounding.
 
 Where a processor has no instruction for sums of such products, the runtime adds the products of two
 neighbouring rows of the matrix in 16 bits, and a sum beyond 32,767 is cut in silence: 255 * 127 twice is. So
@@ -40,7 +40,6 @@ GELU_FLOOR = 0.1701
 
 _LARGEST = 127
 _CENTRE = 128
-_GELU_CENTRE = 16
 _NOTHING = 1e-30
 
 
@@ -88,12 +87,11 @@ class IntegerProducts:
         graph.constant("quantize.one", 1.0, np.float32)
         graph.constant("quantize.step", 1 / _LARGEST, np.float32)
         graph.constant("quantize.centre", _CENTRE, np.uint8)
-        graph.constant("quantize.gelu_step", 1 / (255 - _GELU_CENTRE), np.float32)
-        graph.constant("quantize.gelu_least", GELU_FLOOR / _GELU_CENTRE, np.float32)
-        graph.constant("quantize.gelu_centre", _GELU_CENTRE, np.uint8)
+        graph.constant("quantize.floor", GELU_FLOOR, np.float32)
+        graph.constant("quantize.positive_step", 1 / (2 * _LARGEST + 1), np.float32)
+        graph.constant("quantize.zero", 0, np.uint8)
         graph.constant("quantize.width", [-1], np.int64)
         graph.op("Expand", "quantize.centre", rows, output="quantize.centres")
-        graph.op("Expand", "quantize.gelu_centre", rows, output="quantize.gelu_centres")
 
     def multiply(self, states: str, name: str, weight: NDArray[Any], *, after_gelu: bool = False) -> str:
         """Emit one product.
@@ -107,7 +105,8 @@ class IntegerProducts:
         weight
             (n_out, n_in) float.
         after_gelu
-            Whether the states come out of a GELU.
+            Whether the states come out of a GELU; they are raised, and so is the output, by what
+            `raised_by` says.
 
         Returns
         -------
@@ -123,7 +122,7 @@ class IntegerProducts:
             graph.constant(f"{name}.weight", integers, np.int8),
             "quantize.one",
             graph.constant(f"{name}.scales", scales, np.float32),
-            "quantize.gelu_centre" if after_gelu else "quantize.centre",
+            "quantize.zero" if after_gelu else "quantize.centre",
         )
         return graph.op("Mul", product, steps)
 
@@ -131,7 +130,13 @@ class IntegerProducts:
     def effective(weight: NDArray[Any]) -> NDArray[np.float64]:
         """Return the matrix that `multiply` multiplies with, (n_out, n_in), rounded as it is."""
         integers, scales = quantize_columns(weight.T)
-        return (integers * scales.astype(np.float64)).T
+        matrix: NDArray[np.float64] = integers.T.astype(np.float64) * scales.astype(np.float64)[:, None]
+        return matrix
+
+    def raised_by(self, weight: NDArray[Any]) -> NDArray[np.float64]:
+        """Return what a product after a GELU is too large by, (n_out,)."""
+        raised: NDArray[np.float64] = GELU_FLOOR * self.effective(weight).sum(axis=1)
+        return raised
 
     def _quantize(self, states: str, width: int, after_gelu: bool) -> tuple[str, str]:
         """Return the (..., width) uint8 form of states and its (..., 1) float32 steps.
@@ -140,13 +145,13 @@ class IntegerProducts:
         again.
         """
         if states not in self._quantized:
-            graph, centres = self._graph, "quantize.centres"
-            size = states if after_gelu else graph.op("Abs", states)
+            graph, centres = self._graph, () if after_gelu else ("quantize.centres",)
+            raised = graph.op("Add", states, "quantize.floor") if after_gelu else states
+            size = raised if after_gelu else graph.op("Abs", states)
             largest = graph.op("ReduceMax", size, "quantize.width", keepdims=1)
-            steps = graph.op("Mul", largest, "quantize.gelu_step" if after_gelu else "quantize.step")
-            if after_gelu:
-                steps, centres = graph.op("Max", steps, "quantize.gelu_least"), "quantize.gelu_centres"
-            # One block is a whole row, so that its step needs no other shape than the product's.
-            quantized = graph.op("QuantizeLinear", states, steps, centres, axis=-1, block_size=width)
+            steps = graph.op("Mul", largest, "quantize.positive_step" if after_gelu else "quantize.step")
+            # One block is a whole row, so that its step needs no other shape than the product's. Without
+            # a centre it is 0.
+            quantized = graph.op("QuantizeLinear", raised, steps, *centres, axis=-1, block_size=width)
             self._quantized[states] = quantized, steps
         return self._quantized[states]

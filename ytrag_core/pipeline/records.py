@@ -21,7 +21,7 @@ from ytrag_core.graph.assemble import assemble_graph
 from ytrag_core.graph.tables import CHUNKS, DOCUMENTS
 from ytrag_core.pipeline.build import Content
 from ytrag_core.pipeline.checked import chunk_hash
-from ytrag_core.pipeline.extractions import RECORDED, ContentHash, batches, content_hash, recorded_key
+from ytrag_core.pipeline.extractions import RECORDED, ContentHash, batches, recorded_key
 from ytrag_core.storage.long_texts import long_text, put_long_text
 from ytrag_core.storage.meta import ChunkRow, DocumentRow, MetaStore
 from ytrag_core.storage.meta_rows import in_batches

@@ -144,11 +144,13 @@ def _imported(snapshot: Snapshot, source: Path | None) -> Content | None:
         found = folder_hash(folder)
     except OSError:
         raise LostError(
-            f"the tables of an imported graph are damaged, and the graph is not in {folder} any more"
+            f"the tables of an imported graph are damaged, and the graph is not in {folder} any more (name "
+            "its folder with `ytrag repair --source FOLDER`)"
         ) from None
     if found != origin.get("sha256"):
         raise LostError(
-            f"the tables of an imported graph are damaged, and {folder} holds another graph by now"
+            f"the tables of an imported graph are damaged, and {folder} holds another graph by now (name "
+            "the folder of the one that was imported with `ytrag repair --source FOLDER`)"
         )
     try:
         read = read_edges(folder)

@@ -152,10 +152,8 @@ class _Repair:
 
     def _renew(self) -> None:
         """Make again what another version of ytrag laid out in another way, though it is sound."""
-        for keeps in (
-            lambda name: not is_of_tables(name),
-            lambda name: name in (*TABLE_FILES, MENTIONS_FILE),
-        ):
+        kept = (*TABLE_FILES, MENTIONS_FILE)
+        for only_indices in (True, False):
             name = layout.read_current(self._root)
             snapshot = None if name is None else self._snapshot(name)
             if snapshot is None:
@@ -164,7 +162,10 @@ class _Repair:
                 SnapshotView(snapshot).check()
             except SnapshotError as error:
                 self._report.notes.append(f"not as this version of ytrag writes it: {error}")
-                self._make(snapshot, {file for file in snapshot.manifest.files if not keeps(file)})
+                files = snapshot.manifest.files
+                self._make(
+                    snapshot, {n for n in files if (is_of_tables(n) if only_indices else n not in kept)}
+                )
             else:
                 return
 
@@ -347,9 +348,8 @@ class _Repair:
             )
             return
         raise SnapshotError(
-            f"{error}, and no whole snapshot before it is left; name the folder of the graph with "
-            "`ytrag repair --source FOLDER`, restore the knowledge base from a copy, or build it anew in "
-            "another directory"
+            f"{error}, and no whole snapshot before it is left: restore the knowledge base from a copy, or "
+            "build it anew in another directory"
         ) from error
 
     def _is_wrong(self, name: str) -> bool:

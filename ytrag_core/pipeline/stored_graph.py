@@ -1,5 +1,8 @@
 """What a snapshot holds but for its vectors and what was made of them, as the content of a build."""
 
+# pyarrow.compute makes its functions when it is imported, where pyright cannot see them.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
