@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.agent_shelf import TEXTS
 from ytrag_core.agent.citations import citations_inside
 from ytrag_core.agent.claims import contributes, split_claims, states
-from ytrag_core.agent.grounding import ground, settle
+from ytrag_core.agent.grounding import ground, settle, stating
 from ytrag_core.agent.judging import read_verdicts
-from ytrag_core.agent.state import Draft
+from ytrag_core.agent.state import Draft, Finding
 
 PASSAGES = {chunk_id: f"{title}\n{text}" for chunk_id, (title, text) in TEXTS.items()}
 IDS = tuple(PASSAGES)
@@ -32,11 +32,24 @@ FOG, MAREN, IVO = PASSAGES["fog"], PASSAGES["maren"], PASSAGES["ivo"]
         ("Ivo Lanth taught the inventor of the fog clock, Maren Tessaly.", [MAREN], True),
         ("Perrin Dask taught Maren Tessaly.", [MAREN], False),
         ("It was quietly dismantled and sold for scrap.", [FOG], False),
+        ("Based on the passages, the teacher was born in Nimbrel.", [IVO], True),
+        ("According to passages 2 and 3, he was born in Nimbrel.", [IVO], True),
+        ("As stated in passage 7, the town is Nimbrel.", [IVO], True),
+        ("Based on the passages, the teacher was born in Ismarra.", [IVO], False),
+        ("According to passage 2, the fog clock dates from 1791.", [FOG], False),
+        ("Located in Nimbrel.", [IVO], True),
+        ("Raised Nimbrel.", [FOG], False),
+        ("Ismarra, according to the given passages.", [IVO], False),
         ("", [FOG], False),
         ("东港的灯塔由周岚建造。", ["东港的灯塔由周岚于1921年建造。"], True),
         ("灯塔建于1921年。", ["东港的灯塔由周岚于1921年建造。"], True),
         ("灯塔建于1931年。", ["东港的灯塔由周岚于1921年建造。"], False),
         ("灯塔由李明设计。", ["东港的灯塔由周岚于1921年建造。"], False),
+        ("根据段落3，灯塔由周岚建造。", ["东港的灯塔由周岚于1921年建造。"], True),
+        ("根据所给段落中的信息，灯塔由李明设计。", ["东港的灯塔由周岚于1921年建造。"], False),
+        ("根据段落3和4，灯塔建于1931年。", ["东港的灯塔由周岚于1921年建造。"], False),
+        ("这本书名为“潮汐簿”。", ["周岚晚年写了《潮汐簿》一书。"], True),
+        ("这本书名为“晨钟录”。", ["周岚晚年写了《潮汐簿》一书。"], False),
     ],
 )
 def test_what_a_passage_states(claim: str, passages: list[str], stated: bool) -> None:
@@ -88,6 +101,22 @@ def test_citations_beside_the_text_are_put_into_it() -> None:
     settled = settle(grounded, "reject", "en")
     assert (settled.text, settled.chunk_ids) == ("Nimbrel [1]", ("ivo",))
     assert {one.citation for one in grounded.removed} == {"12", "kelp"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "cited", "stating_it"),
+    [
+        ("Nimbrel", ("ivo",), ("ivo",)),
+        ("Nimbrel", ("kelp",), ("ivo",)),
+        ("Nimbrel", (), ("ivo",)),
+        ("Nimbrel", ("ivo", "kelp"), ("ivo",)),
+        ("Tollan", ("ivo",), ()),
+    ],
+)
+def test_the_passages_that_answer_a_sub_question(
+    answer: str, cited: tuple[str, ...], stating_it: tuple[str, ...]
+) -> None:
+    assert stating(Finding(3, answer, cited), "In which town was Ivo Lanth born?", PASSAGES) == stating_it
 
 
 def test_facts_support_without_being_cited() -> None:

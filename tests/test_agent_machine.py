@@ -73,6 +73,59 @@ def test_the_first_answer_to_a_sub_question_stands() -> None:
     assert state.answers == {1: "Ivo Lanth"}
 
 
+def test_an_answer_that_a_passage_states_takes_the_place_of_one_that_none_states() -> None:
+    state = replied(thinking(), Reply("search", findings=(Finding(1, "Perrin Dask"),)), never)
+    stated = Finding(1, "Ivo Lanth", ("maren",))
+    state = replied(state, Reply("search", "", "Who?", findings=(stated,)), never)
+    assert state.findings == {1: stated}
+    state = replied(
+        state, Reply("search", "", "Who else?", findings=(Finding(1, "Rufina", ("bell",)),)), never
+    )
+    assert state.findings == {1: stated}
+
+
+FOUND = (Finding(1, "Ivo Lanth", ("maren",)), Finding(2, "Nimbrel", ("ivo",)))
+
+
+@pytest.mark.parametrize("stop", ["calls", "unusable reply", "steps"])
+def test_the_last_sub_questions_answer_is_that_of_the_question(stop: str) -> None:
+    search = Reply("search", query="Who?", findings=FOUND)
+    if stop == "steps":
+        state = replied(thinking(max_steps=1), search, never)
+    elif stop == "calls":
+        state = stopped(replied(thinking(), search, never), "calls")
+    else:
+        state = replied(
+            replied(thinking(), Reply("unusable", findings=FOUND), never), Reply("unusable"), never
+        )
+    assert (state.phase, state.stop) == (Phase.CHECK, stop)
+    assert state.draft == Draft("Nimbrel", cited=("ivo",))
+    assert checked(state, Verdict(False, False), never).phase is Phase.REFUSED
+    assert checked(state, Verdict(True), never).phase is Phase.ANSWERED
+
+
+@pytest.mark.parametrize(("mode", "phase"), [("open", Phase.CHECK), ("reject", Phase.REFUSED)])
+def test_what_is_refused_stays_refused_in_reject_mode(mode: Mode, phase: Phase) -> None:
+    state = replied(thinking(mode), Reply("refuse", findings=FOUND), exact)
+    assert state.phase is phase
+
+
+@pytest.mark.parametrize(
+    ("plan", "found"),
+    [
+        (PLAN, (Finding(2, "Nimbrel"),)),
+        (PLAN, (Finding(1, "Ivo Lanth", ("maren",)),)),
+        (make_plan([SubQuestion(1, "Who taught her?"), SubQuestion(2, "Who was Ivo?")]), FOUND),
+        (make_plan([SubQuestion(1, "Who taught her?")]), FOUND),
+    ],
+)
+def test_what_no_passage_states_or_nothing_leads_to_is_no_answer(
+    plan: Plan, found: tuple[Finding, ...]
+) -> None:
+    state = replied(thinking("open", plan=plan, max_steps=1), Reply("refuse", findings=found), exact)
+    assert (state.phase, state.draft) == (Phase.REFUSED, None)
+
+
 def test_an_answer_is_checked_and_stands() -> None:
     state = replied(thinking(), ANSWER, never)
     assert state.phase is Phase.CHECK
@@ -116,6 +169,19 @@ def test_a_repeated_query_leads_to_a_last_thought_then_to_the_end() -> None:
     assert (state.phase, state.is_last, state.stop) == (Phase.REASON, True, "loop")
     state = replied(state, Reply("search", query=QUESTION), exact)
     assert (state.phase, state.stop) == (Phase.REFUSED, "loop")
+
+
+def test_an_answer_beside_a_repeated_query_is_checked_at_once() -> None:
+    state = replied(thinking(), Reply("search", query=QUESTION, draft=ANSWER.draft), exact)
+    assert (state.phase, state.draft, state.stop, state.is_last) == (Phase.CHECK, ANSWER.draft, "", False)
+    assert checked(state, Verdict(False, False), exact).phase is Phase.REFUSED
+
+
+def test_an_answer_beside_a_new_query_is_kept_in_case_nothing_better_comes() -> None:
+    state = replied(thinking(), Reply("search", query="Who was Ivo?", draft=ANSWER.draft), exact)
+    assert (state.phase, state.draft) == (Phase.RETRIEVE, ANSWER.draft)
+    state = replied(retrieved(state, n_new=1, n_known=4), Reply("refuse"), exact)
+    assert (state.phase, state.draft) == (Phase.CHECK, ANSWER.draft)
 
 
 def test_an_answer_after_a_loop_is_a_proper_answer() -> None:

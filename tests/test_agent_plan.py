@@ -68,6 +68,42 @@ def test_nothing_usable_is_no_plan(reply: str) -> None:
     assert read_plan(reply, GENERAL) is None
 
 
+def said(*pairs: tuple[str, list[int]]) -> str:
+    return json.dumps(
+        {
+            "sub_questions": [
+                {"id": n, "question": text, "needs": needs} for n, (text, needs) in enumerate(pairs, 1)
+            ]
+        }
+    )
+
+
+def test_what_is_no_part_of_the_question_is_dropped_and_said() -> None:
+    question = "In which city was the designer of the bridge born?"
+    plan = read_plan(said((question, []), ("In what year did #1 die?", [1])), GENERAL, question)
+    assert plan is None, "the question as a whole is looked up anyway"
+    again = said(("Who designed the bridge?", []), (question, [1]))
+    assert read_plan(again, GENERAL, question) is None, "half a plan would ask for the wrong thing"
+    strange = said(
+        ("Which clockmaker repaired the chimes?", []),
+        ("Where was the workshop of #1?", [1]),
+        ("Who designed the bridge?", []),
+        ("In which city was #3 born?", [3]),
+    )
+    plan = read_plan(strange, GENERAL, question)
+    assert plan is not None
+    assert [sub.number for sub in plan.subs] == [3, 4]
+    assert plan.notes == (
+        "sub-question 1 has nothing of the question; it is dropped",
+        "sub-question 2 needs one that was dropped; it is dropped",
+    )
+    chinese = "造盐管风琴的人写过哪一部书？"
+    plan = read_plan(said((chinese, []), ("#1是哪一年去世的？", [1])), CHINESE, chinese)
+    assert plan is None
+    good = said(("盐管风琴是谁造的？", []), ("#1写过哪一部书？", [1]))
+    assert len(questions(read_plan(good, CHINESE, chinese))) == 2
+
+
 def test_types_are_bounded_by_the_schema_and_that_is_said() -> None:
     subs = [SUBS[0], {**SUBS[1], "types": ["City", "place", "quark flavour", "ORGANIZATION", "persons"]}]
     plan = read_plan(json.dumps({"sub_questions": subs}), GENERAL)

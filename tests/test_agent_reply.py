@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ytrag_core.agent.nothing_said import says_nothing
 from ytrag_core.agent.plan import Plan, SubQuestion, make_plan
 from ytrag_core.agent.reply import direct_answer, read_reply, reply_schema
+from ytrag_core.agent.state import Draft
 from ytrag_core.agent.writing import AnswerStream
 
 IDS = ("fog", "maren", "ivo")
@@ -62,6 +64,17 @@ def test_a_structured_answer(wrapped: str) -> None:
         ("Nimbrel [3].", "answer"),
         ("Answer: Nimbrel [3].", "answer"),
         ("The passages do not say. INSUFFICIENT_EVIDENCE", "refuse"),
+        ('{"decision": "answer", "answer": "..."}', "unusable"),
+        ('{"thought": "...", "decision": "search", "query": "...", "answer": "..."}', "unusable"),
+        ('{"decision": "search", "query": "", "found": [{"id": 1, "answer": "..."}]}', "unusable"),
+        ('{"decision": "search", "query": "", "found": [{"id": 1, "answer": "unknown"}]}', "unusable"),
+        ('{"decision": "answer", "answer": "The passages do not mention where she was born."}', "refuse"),
+        ('{"decision": "answer", "answer": "Not stated in the passages [1]."}', "refuse"),
+        ('{"decision": "answer", "answer": "段落中没有提到她的出生地。"}', "refuse"),
+        ('{"decision": "answer", "answer": "The passages do not say it. It is Nimbrel [own]."}', "answer"),
+        ("There is no information about her in the given passages.", "refuse"),
+        ("无法根据所给段落回答。", "refuse"),
+        ("...", "unusable"),
         ("", "unusable"),
         ("   \n", "unusable"),
         ("<think>all of it", "unusable"),
@@ -72,6 +85,37 @@ def test_a_structured_answer(wrapped: str) -> None:
 )
 def test_decisions(text: str, decision: str) -> None:
     assert read_reply(text, IDS).decision == decision
+
+
+def test_an_answer_beside_a_search_is_kept() -> None:
+    said = {"thought": "t", "found": [], "decision": "search", "query": "Where was he born?"}
+    reply = read_reply(json.dumps(said | {"answer": "He was born in Nimbrel.", "passages": [3]}), IDS)
+    assert (reply.decision, reply.query) == ("search", "Where was he born?")
+    assert reply.draft == Draft("He was born in Nimbrel.", IDS, ("ivo",))
+    assert read_reply(json.dumps(said | {"answer": "unknown"}), IDS).draft is None
+
+
+@pytest.mark.parametrize(
+    ("text", "empty"),
+    [
+        ("N/A", True),
+        ("Unknown.", True),
+        ("I cannot answer this question from the given passages.", True),
+        ("The birthplace of the teacher is not mentioned in the passages.", True),
+        ("None of the passages and facts mention it.", True),
+        ("所给的段落和事实中没有说明。", True),
+        ("未提及", True),
+        ("Nimbrel", False),
+        ("Unknown Pleasures", False),
+        ("无名氏", False),
+        ("The passages do not name her, but the bells were cast by Rufina Stell.", False),
+        ("The information office does not provide maps.", False),
+        ("He is not known to have married; he died at sea.", False),
+        ("It is not the fog clock.", False),
+    ],
+)
+def test_what_says_that_there_is_no_answer(text: str, empty: bool) -> None:
+    assert says_nothing(text) is empty
 
 
 def test_a_plain_answer_that_was_cut_is_not_usable() -> None:
@@ -120,7 +164,8 @@ JSON = st.recursive(
 @given(JSON)
 def test_no_reply_breaks_the_reading(value: Any) -> None:
     reply = read_reply(json.dumps(value), IDS)
-    assert (reply.draft is not None) == (reply.decision == "answer")
+    assert reply.draft is not None or reply.decision != "answer"
+    assert reply.draft is None or reply.decision in ("answer", "search")
     for finding in reply.findings:
         assert set(finding.chunk_ids) <= set(IDS)
 

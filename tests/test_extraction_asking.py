@@ -11,7 +11,7 @@ import pytest
 
 from tests.scripted_reader import BORN, BUILT, ORGAN, TOWER, Scripted, facts, read
 from ytrag_core.config import ExtractionSettings
-from ytrag_core.extraction.bounds import bounded
+from ytrag_core.extraction.bounds import bounded, proposals_of
 from ytrag_core.extraction.by_model import ModelExtractor
 from ytrag_core.extraction.menu import MenuMaker
 from ytrag_core.extraction.model import EntityMention, Extraction
@@ -65,6 +65,13 @@ def test_types_that_the_schema_lacks_are_proposed_with_evidence() -> None:
     assert "new_types" in llm.heard[0][0].content
     reading, _ = read(json.dumps(value), unknown_types="drop")
     assert reading.proposals == ()
+
+
+def test_the_name_of_an_attribute_is_no_type_of_an_entity() -> None:
+    schema = load_schema("general")
+    extraction = Extraction("t", (EntityMention("Salt Tower", "birth date"), EntityMention("Stell", "mason")))
+    assert [mention.type for mention in bounded(extraction, schema, "propose").entities] == ["", "mason"]
+    assert [one.name for one in proposals_of(TOWER, extraction, (), schema)] == ["mason"]
 
 
 def _schema(n_types: int) -> GraphSchema:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.bases import table_rows
 from tests.chat_endpoint import Reply, chat, failure
-from tests.reading_endpoint import reading_server, reads
+from tests.reading_endpoint import Asked, reading_server, reads
 from tests.reading_runs import index, plan, write_passages
 from tests.tiny_bases import tiny_encoder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ytrag_core.embedding.encoder import Encoder
@@ -61,6 +64,25 @@ def test_communities_keep_names_by_rules_where_the_model_fails(
     assert report.counts["communities"] > 0
     assert all(community_words(kb, "name"))
     assert not any(community_words(kb, "summary"))
+
+
+@pytest.mark.parametrize("numbers", [lambda place: place, lambda place: 1])
+def test_communities_that_are_numbered_otherwise_are_told_apart_by_their_place(
+    tmp_path: Path, docs: Path, tiny: Encoder, numbers: Callable[[int], int]
+) -> None:
+    def named(asked: Asked) -> Reply:
+        n_groups = len(re.findall(r"^\[\d+\] ", asked.turns[-1]["content"], re.MULTILINE))
+        groups = [
+            {"id": numbers(place), "name": f"Group {place}", "summary": "So."} for place in range(n_groups)
+        ]
+        return chat(json.dumps({"communities": groups}))
+
+    kb = tmp_path / "kb"
+    with reading_server(lambda asked: reads(asked) if asked.passage else named(asked)) as server:
+        report = index(kb, tiny, plan(server, summaries=True), docs)
+    assert report.language_model is not None
+    assert report.language_model["communities"]["described"] == report.counts["communities"]
+    assert all(name.startswith("Group ") for name in community_words(kb, "name"))
 
 
 def test_naming_communities_stays_below_its_bound(tmp_path: Path, docs: Path, tiny: Encoder) -> None:

@@ -97,6 +97,15 @@ def test_what_is_no_record_is_set_aside_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "kept"), [("attribute", ""), ("Entity", ""), ("类型", ""), ("unknown", ""), ("ship", "ship")]
+)
+def test_a_word_of_the_form_is_no_type(kind: str, kept: str) -> None:
+    records = read_records({"entities": [{"name": "Stell", "type": kind}]})
+    assert records is not None
+    assert records.entities[0].type == kept
+
+
+@pytest.mark.parametrize(
     ("stated", "confidence"),
     [
         (0.8, 0.8),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,9 +11,10 @@ from tests.bases import read_lines
 from tests.scripted_reader import BORN, BUILT, TOWER, WHOLE, facts, read
 from ytrag_core.documents.model import Chunk
 from ytrag_core.errors import LLMError
-from ytrag_core.extraction.grounding import grounded
+from ytrag_core.extraction.grounding import grounded, runs_on
 from ytrag_core.extraction.model import EntityMention, Extraction
 from ytrag_core.extraction.reply import ChunkReply
+from ytrag_core.extraction.tolerant import read_records
 from ytrag_core.llm.chat import Completion
 from ytrag_core.llm.structured import response_schema
 from ytrag_core.schema.load import load_schema
@@ -96,6 +97,58 @@ def test_a_cut_reply_is_asked_to_go_on() -> None:
     broken, _ = read(cut, LLMError("the line is dead"))
     assert broken.status == "salvaged"
     assert "the line is dead" in broken.reason
+
+
+ENDLESS = [
+    {"name": f"size of weight of {what}", "type": "attribute", "aliases": []}
+    for what in (
+        "area",
+        "mass",
+        "volume",
+        "length",
+        "number",
+        "mass of mass",
+        "area of mass",
+        "volume of area",
+    )
+]
+
+
+def test_a_reply_that_has_left_its_passage_is_not_asked_to_go_on() -> None:
+    entities: Any = WHOLE["entities"]
+    said = json.dumps(WHOLE | {"entities": [*entities, *ENDLESS]})
+    reading, llm = read(Completion(said, 100, 20, "length"), json.dumps(WHOLE))
+    assert len(llm.heard) == 1
+    assert reading.status == "salvaged"
+    assert "no longer speaks of the passage" in reading.reason
+    assert reading.extraction is not None
+    assert set(reading.extraction.triples) == {BUILT, BORN}
+    assert [mention.name for mention in reading.extraction.entities] == ["Salt Tower", "Rufina Stell"]
+
+
+def test_an_alias_that_the_passage_does_not_use_is_left_out() -> None:
+    stell = {
+        "name": "Rufina Stell",
+        "type": "person",
+        "aliases": ["Stell", "Stell's Organisation", "Ada Pell"],
+    }
+    reading, _ = read(json.dumps(WHOLE | {"entities": [stell]}))
+    assert reading.extraction is not None
+    assert reading.extraction.entities == (EntityMention("Rufina Stell", "person", ("Stell",)),)
+
+
+def test_a_list_that_repeats_itself_runs_on() -> None:
+    passage = TOWER.text.casefold()
+    records = read_records({"relations": [list(BUILT), list(BORN)] * 2})
+    assert records is not None
+    assert not runs_on(records, passage), "too few to tell"
+    records = read_records({"relations": [list(BUILT), list(BORN)] * 5})
+    assert records is not None
+    assert runs_on(records, passage)
+    names = ["Salt", "Tower", "Rufina", "Stell", "Ismarra", "1742", "Salt Tower", "Rufina Stell"]
+    records = read_records({"entities": names})
+    assert records is not None
+    assert not runs_on(records, passage)
 
 
 def test_a_failing_endpoint_is_told_from_a_bad_reply() -> None:

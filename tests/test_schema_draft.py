@@ -49,6 +49,7 @@ class Scripted:
         self.replies = [_written(reply) for reply in replies]
         self.to = {words: _written(reply) for words, reply in (to or {}).items()}
         self.sent: list[str] = []
+        self.finish_reason = "stop"
         self._mutex = threading.Lock()
 
     def complete(
@@ -60,7 +61,7 @@ class Scripted:
             self.sent.append(text)
             row = min(len(self.sent), len(self.replies)) - 1
         meant = [reply for words, reply in self.to.items() if words in text]
-        return Completion(meant[0] if meant else self.replies[row], 100, 10)
+        return Completion(meant[0] if meant else self.replies[row], 100, 10, finish_reason=self.finish_reason)
 
 
 def _written(reply: object) -> str:
@@ -198,3 +199,40 @@ def test_a_merge_that_fails_leaves_what_was_proposed(tmp_path: Path, encoder: En
     report = induce_schema([file], encoder, models=StageModels(Scripted(good, good, "no")))
     assert [kind.name for kind in report.schema.entity_types] == ["lighthouse"]
     assert [problem.source for problem in report.problems] == ["the merged schema"]
+
+
+def test_what_a_small_model_makes_up_is_left_out(tmp_path: Path, encoder: Encoder) -> None:
+    file = write_lines(
+        tmp_path / "t.jsonl", [{"id": str(row), "text": f"{SHIPS[row % 5]} {row}."} for row in range(3)]
+    )
+    name = SHIPS[0].split()[0]
+    every = ["ship", "port", "builder", "storm", "pilot"]
+    reply = {
+        "entity_types": [
+            {"name": "ship", "examples": [name, "t.jsonl"]},
+            {"name": "port"},
+            {"name": "builder", "examples": ["Ada Marrick"]},
+            {"name": "storm"},
+            {"name": "pilot"},
+        ],
+        "relation_types": [{"name": "calls at", "head": every, "tail": ["port"]}],
+        "attribute_types": [],
+    }
+    report = induce_schema([file], encoder, models=StageModels(Scripted(reply)))
+    assert {kind.name: kind.examples for kind in report.schema.entity_types} == {
+        "ship": (name,),
+        "port": (),
+        "storm": (),
+        "pilot": (),
+    }
+    (relation,) = report.schema.relation_types
+    assert (relation.head, relation.tail) == ((), ("port",)), "all of many types are any type"
+
+
+def test_a_reply_that_was_cut_counts_as_far_as_it_goes(tmp_path: Path, encoder: Encoder) -> None:
+    file = write_lines(tmp_path / "t.jsonl", [{"id": "1", "text": f"{SHIPS[0]}."}])
+    model = Scripted('{"entity_types": [{"name": "ship", "description": "A vessel."}, {"name": "po')
+    model.finish_reason = "length"
+    report = induce_schema([file], encoder, models=StageModels(model))
+    assert len(model.sent) == 1
+    assert [kind.name for kind in report.schema.entity_types][:1] == ["ship"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ytrag_core.agent.claims import contributes, states
-from ytrag_core.agent.grounding import ground
+from ytrag_core.agent.grounding import ground, stating
 from ytrag_core.agent.judging import judge_schema, read_verdicts
 from ytrag_core.agent.plan import filled
 
@@ -25,18 +24,26 @@ __all__ = ["checked_by_words", "judged", "likely_passages", "verified"]
 _JUDGE_TOKENS = 500
 
 
-def verified(reply: Reply, state: State, pool: EvidencePool) -> Reply:
-    """Return a reply of which every answered sub-question cites only passages that hold its answer."""
+def verified(reply: Reply, state: State, pool: EvidencePool, shown: Sequence[str]) -> Reply:
+    """Return a reply of which every answered sub-question cites only passages that hold its answer.
+
+    Parameters
+    ----------
+    reply
+        As it was read.
+    state
+        The question on its way.
+    pool
+        All that was found.
+    shown
+        The passages that the model was shown, all of them in the pool.
+    """
     questions = {sub.number: filled(sub.question, state.answers) for sub in state.plan.subs}
-    findings = []
-    for finding in reply.findings:
-        cited = [
-            chunk_id
-            for chunk_id, text in zip(finding.chunk_ids, pool.texts(finding.chunk_ids), strict=True)
-            if contributes(finding.answer, text)
-        ]
-        stated = states(finding.answer, pool.texts(cited), given=questions.get(finding.sub, ""))
-        findings.append(replace(finding, chunk_ids=tuple(cited) if stated else ()))
+    texts = dict(zip(shown, pool.texts(shown), strict=True))
+    findings = [
+        replace(finding, chunk_ids=stating(finding, questions.get(finding.sub, ""), texts))
+        for finding in reply.findings
+    ]
     return replace(reply, findings=tuple(findings))
 
 

@@ -24,7 +24,33 @@ _SHARE = 0.6
 _CONTRIBUTION = 0.25
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(r"\b[A-Z][^\W_]+")
-_QUOTED = re.compile(r"《([^》]+)》|「([^」]+)」")
+_OPENER = re.compile(
+    r"\A\W*(?:additionally|although|as|based|being|born|built|combining|consequently|considering|created"
+    r"|currently|designed|due|educated|established|eventually|finally|following|founded|furthermore|given"
+    r"|having|however|initially|invented|known|launched|located|made|moreover|named|originally|prior|printed"
+    r"|published|raised|since|situated|specifically|together|ultimately|using|working|written)\b"
+    r"(?=,? (?-i:[^A-Z]))",
+    re.IGNORECASE,
+)
+"""Words that open a sentence with a capital and are no names."""
+_QUOTED = re.compile(r"《([^》]+)》|「([^」]+)」|“([^”]+)”")
+_LIST = r"\s*#?\d{1,2}(?:\s*(?:,|、|，|-|and|和|与|及)\s*#?\d{1,2})*"
+_SHOWN = (
+    r"(?:(?:the|these|those|above|given|provided|retrieved|cited|available|listed|numbered)\s+)*"
+    r"(?:passages?|facts?|evidence|information|sources?|texts?|context|documents?)\b(?:\s+(?:above|given|provided))?"
+)
+_SHOWN_ZH = (
+    r"(?:(?:以上|上述|所给|给出的?|提供的?|检索到的?|相关)*(?:段落|文段|事实|资料|材料|证据|信息|原文|文中))"
+)
+_REFERENCE = re.compile(
+    rf"\b(?:based (?:up)?on|according to|as \w+ (?:in|by))\s+{_SHOWN}(?:{_LIST})?"
+    rf"|\b(?:passages?|facts?){_LIST}"
+    rf"|(?:根据|依据|按照|正如){_SHOWN_ZH}第?(?:{_LIST})?(?:中?的(?:内容|信息|描述|记载))?"
+    r"(?:可知|可以得知|可以看出|所述|显示)?"
+    rf"|第?(?:段落|事实){_LIST}",
+    re.IGNORECASE,
+)
+"""How an answer speaks of what it was given: this says nothing that a passage could state."""
 _CHINESE_NUMBER = re.compile(r"[〇零一二两三四五六七八九十百千万亿]{2,}")
 _ENDINGS = ("ingly", "edly", "ing", "ied", "ies", "ed", "es", "ly", "s", "e")
 
@@ -37,9 +63,9 @@ _EMPTY = _words("""
     who whom whose what which when where why how did does do done has have had been being was were is are be
     it its he she they them his her their there here this that these those also so as than then passage
     passages according states stated says said mentions mentioned answer question therefore thus because
-    while both either one called named known about into from with for yes no not
+    while both either one called named known about into from with for yes no not located situated
     的 了 是 在 和 与 及 也 都 就 由 被 把 对 向 从 这 那 其 他 她 它 该 此 为 根据 段落 文中 提到 所以 因此
-    答案 问题 位于 不是 没有
+    答案 问题 位于 不是 没有 名为 名叫 叫做 叫作 称为 本书 该书 书名 名字 名称
 """)
 
 
@@ -104,11 +130,11 @@ def split_claims(answer: str) -> list[Claim]:
 @lru_cache(maxsize=4096)
 def words_of(text: str) -> Words:
     """Return what a text says."""
-    plain = unicodedata.normalize("NFKC", text)
+    plain = _REFERENCE.sub(" ", unicodedata.normalize("NFKC", text))
     tokens = {_stem(token) for token in lexical_tokens(plain) if token not in _EMPTY}
     numbers = {match.replace(",", "") for match in _NUMBER.findall(plain)}
     numbers |= set(_CHINESE_NUMBER.findall(plain))
-    names = {_stem(token) for token in lexical_tokens(" ".join(_NAME.findall(plain)))}
+    names = {_stem(token) for token in lexical_tokens(" ".join(_NAME.findall(_OPENER.sub("", plain))))}
     quoted = " ".join(part for match in _QUOTED.findall(plain) for part in match if part)
     names |= {_stem(token) for token in lexical_tokens(quoted)}
     return Words(frozenset(tokens | numbers), frozenset(numbers | (names & tokens)))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from ytrag_core.agent.plan import Plan, SubQuestion, make_plan
+from ytrag_core.agent.claims import words_of
+from ytrag_core.agent.plan import Plan, SubQuestion, make_plan, placeholders
 from ytrag_core.errors import ReplyError
 from ytrag_core.llm.forms import exactly, list_of
 from ytrag_core.llm.structured import json_from_reply
@@ -81,7 +82,7 @@ def decomposition_schema(schema: GraphSchema | None) -> dict[str, Any]:
     return exactly({"sub_questions": list_of(sub, MAX_SUB_QUESTIONS)})
 
 
-def read_plan(text: str, schema: GraphSchema | None = None) -> Plan | None:
+def read_plan(text: str, schema: GraphSchema | None = None, question: str = "") -> Plan | None:
     """Return the plan in a reply.
 
     Parameters
@@ -91,6 +92,9 @@ def read_plan(text: str, schema: GraphSchema | None = None) -> Plan | None:
         plain text.
     schema
         The types that there are; without one, no types are kept.
+    question
+        What was to be taken apart: a sub-question that repeats it or has nothing of it is dropped, as is
+        what needs its answer. Empty for no such test.
 
     Returns
     -------
@@ -115,6 +119,11 @@ def read_plan(text: str, schema: GraphSchema | None = None) -> Plan | None:
         types = _known_types(sub.types, schema, number, notes)
         kind = _KINDS.get(sub.kind.strip().casefold(), "node")
         subs[number] = SubQuestion(number, " ".join(sub.question.split()), tuple(sub.needs), types, kind)
+    if question:
+        kept = _of_question(subs, question, notes)
+        if len(kept) < min(2, len(subs)):
+            return None
+        subs = kept
     return make_plan(list(subs.values()), notes) if subs else None
 
 
@@ -144,6 +153,41 @@ def nearest_type(name: str, schema: GraphSchema) -> str:
     keys = {type_key(kind.name): kind.name for kind in schema.entity_types}
     alike = difflib.get_close_matches(key, keys, n=1, cutoff=_ALIKE)
     return keys[alike[0]] if alike else ""
+
+
+def _of_question(subs: dict[int, SubQuestion], question: str, notes: list[str]) -> dict[int, SubQuestion]:
+    """Return the sub-questions that are parts of a question.
+
+    Small models put the whole question first and go on with what the prompt's examples ask.
+    """
+    asked = words_of(question).content
+    lost: set[int] = set()
+    for number, sub in subs.items():
+        if len(subs) > 1 and _bare(sub.question) == _bare(question):
+            notes.append(f"sub-question {number} repeats the question; it is dropped")
+            lost.add(number)
+        elif (
+            asked and not sub.needs and "#" not in sub.question and not words_of(sub.question).content & asked
+        ):
+            notes.append(f"sub-question {number} has nothing of the question; it is dropped")
+            lost.add(number)
+    while True:
+        leaning = {
+            number
+            for number, sub in subs.items()
+            if number not in lost and lost & {*sub.needs, *placeholders(sub.question)}
+        }
+        if not leaning:
+            break
+        notes += [
+            f"sub-question {number} needs one that was dropped; it is dropped" for number in sorted(leaning)
+        ]
+        lost |= leaning
+    return {number: sub for number, sub in subs.items() if number not in lost}
+
+
+def _bare(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _free(taken: dict[int, SubQuestion]) -> int:

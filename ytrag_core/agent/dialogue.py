@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +57,8 @@ class Dialogue:
     text: Callable[[str, Language], str]
 
     def decompose(self, question: str, schema: GraphSchema | None) -> list[Message]:
-        """Return the prompt that has a question taken apart, with an example in turns."""
-        asked, _, example = self._text("decompose_example").format().partition("\n")
+        """Return the prompt that has a question taken apart, with examples in turns."""
+        examples = _turns(self._text("decompose_example").format())
         types = [kind.name for kind in schema.entity_types] if schema is not None else []
         separator = "、" if self.language == "zh" else ", "
 
@@ -66,8 +67,7 @@ class Dialogue:
             system = self._text("decompose").format(most=MAX_SUB_QUESTIONS, types=names)
             return [
                 Message("system", system),
-                Message("user", asked),
-                Message("assistant", example),
+                *examples,
                 Message("user", self._cut_question(question)),
             ]
 
@@ -208,6 +208,15 @@ class Dialogue:
         known = cut_to("\n".join(lines), int(self.limit * _PROGRESS_SHARE))
         last = phrase(f"last_{state.mode}", language) if state.is_last else ""
         return "\n".join(part for part in (known, last) if part)
+
+
+def _turns(examples: str) -> list[Message]:
+    """Return examples as turns: a blank line between two, in each the first line is asked."""
+    turns = []
+    for example in re.split(r"\n\s*\n", examples.strip()):
+        asked, _, replied = example.partition("\n")
+        turns += [Message("user", asked), Message("assistant", replied)]
+    return turns
 
 
 def _example(schema: dict[str, Any]) -> Any:

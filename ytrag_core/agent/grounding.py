@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ytrag_core.agent.claims import Claim
-    from ytrag_core.agent.state import Draft, Mode
+    from ytrag_core.agent.state import Draft, Finding, Mode
     from ytrag_core.llm.language import Language
 
-__all__ = ["Grounded", "GroundedClaim", "Settled", "ground", "settle"]
+__all__ = ["Grounded", "GroundedClaim", "Settled", "ground", "settle", "stating"]
 
 _N_MORE = 2
 """A claim may rest on so many passages beside those that it cites, and on one if it cites none."""
@@ -220,6 +220,30 @@ def _grounded(
     beside = [texts[chunk_id] for chunk_id in kept]
     in_facts = is_named and any(states(claim.text, [fact, *beside], given=question) for fact in facts)
     return GroundedClaim(claim, tuple(kept), is_supported=in_facts, is_own=False)
+
+
+def stating(finding: Finding, question: str, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the passages that state the answer to a sub-question, empty where none do.
+
+    Parameters
+    ----------
+    finding
+        The answer, and what is cited for it.
+    question
+        The sub-question.
+    texts
+        The passages that were shown: chunk id -> title and text.
+
+    Notes
+    -----
+    Small models find an answer and cite the passage next to it: where those cited do not state it, the other
+    ones are looked through.
+    """
+    answer = finding.answer
+    kept = [one for one in finding.chunk_ids if one in texts and contributes(answer, texts[one])]
+    if states(answer, [texts[one] for one in kept], given=question):
+        return tuple(kept)
+    return tuple(_support(answer, question, texts, kept))
 
 
 def _support(claim: str, question: str, texts: Mapping[str, str], kept: Sequence[str]) -> list[str]:

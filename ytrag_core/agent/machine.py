@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ytrag_core.agent.plan import filled, ready
-from ytrag_core.agent.state import Lookup, Phase, State
+from ytrag_core.agent.plan import filled, last_of_chain, ready
+from ytrag_core.agent.state import Draft, Lookup, Phase, State
 
 if TYPE_CHECKING:
     from ytrag_core.agent.plan import Plan
@@ -90,9 +90,13 @@ def replied(state: State, reply: Reply, is_repeat: IsRepeat) -> State:
     is_repeat
         Tells whether a query only repeats earlier ones.
     """
-    known = {finding.sub: finding for finding in reversed(reply.findings)} | state.findings
+    known = dict(state.findings)
+    for finding in reply.findings:
+        earlier = known.get(finding.sub)
+        if earlier is None or (finding.chunk_ids and not earlier.chunk_ids):
+            known[finding.sub] = finding
     findings = {sub.number: known[sub.number] for sub in state.plan.subs if sub.number in known}
-    has_found = len(findings) > len(state.findings)
+    has_found = findings != state.findings
     heard = replace(state, calls=state.calls + 1, findings=findings, has_found=has_found)
     if reply.decision == "unusable":
         if not state.was_repaired and heard.may_spend:
@@ -103,7 +107,7 @@ def replied(state: State, reply: Reply, is_repeat: IsRepeat) -> State:
         return replace(heard, phase=Phase.CHECK, draft=reply.draft, stop="")
     if reply.decision == "refuse":
         return _after_refusal(heard, is_repeat)
-    return _after_search(heard, reply.query, is_repeat)
+    return _after_search(replace(heard, draft=reply.draft or state.draft), reply.query, is_repeat)
 
 
 def checked(state: State, verdict: Verdict, is_repeat: IsRepeat, *, calls: int = 0) -> State:
@@ -134,8 +138,8 @@ def _is_last(state: State) -> bool:
 def _ended(state: State, why: str, *, overrule: bool = False) -> State:
     """Return the end with what is known."""
     stop = why if overrule else state.stop or why
-    ended = replace(state, stop=stop, is_last=True)
-    return replace(ended, phase=Phase.CHECK if state.draft is not None else Phase.REFUSED)
+    ended = _with_last_finding(replace(state, stop=stop, is_last=True))
+    return replace(ended, phase=Phase.CHECK if ended.draft is not None else Phase.REFUSED)
 
 
 def _after_refusal(state: State, is_repeat: IsRepeat) -> State:
@@ -143,9 +147,23 @@ def _after_refusal(state: State, is_repeat: IsRepeat) -> State:
     lookups = [] if state.is_last else _free(state, is_repeat)
     if lookups:
         return replace(state, phase=Phase.RETRIEVE, lookups=tuple(lookups))
+    if state.mode == "open":  # in reject mode what it refuses stays refused, whatever it found on the way
+        state = _with_last_finding(state)
     if state.draft is not None:
         return replace(state, phase=Phase.CHECK, is_last=True)
     return replace(state, phase=Phase.REFUSED)
+
+
+def _with_last_finding(state: State) -> State:
+    """Return the state with the answer to the sub-question that all others lead to, where it has no draft.
+
+    A model that finds the answer on the way, and does not say so in the end, has answered all the same; what
+    no passage states is not taken.
+    """
+    finding = state.findings.get(last_of_chain(state.plan))
+    if state.draft is not None or finding is None or not finding.chunk_ids:
+        return state
+    return replace(state, draft=Draft(finding.answer, cited=finding.chunk_ids))
 
 
 def _after_search(state: State, query: str, is_repeat: IsRepeat) -> State:
@@ -158,6 +176,9 @@ def _after_search(state: State, query: str, is_repeat: IsRepeat) -> State:
         state = replace(state, searched=True)
     if lookups:
         return replace(state, phase=Phase.RETRIEVE, lookups=tuple(lookups))
+    if state.draft is not None:
+        # It wants to look up what it has been shown, and has written the answer beside that.
+        return replace(state, phase=Phase.CHECK)
     return replace(state, phase=Phase.REASON, is_last=True, stop="loop")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Kind", "Plan", "SubQuestion", "filled", "make_plan", "ready"]
+__all__ = ["Kind", "Plan", "SubQuestion", "filled", "last_of_chain", "make_plan", "placeholders", "ready"]
 
 Kind = Literal["node", "triple", "community"]
 """What a sub-question asks for: a thing, how two things are related, or what a whole group has in common."""
@@ -94,7 +94,7 @@ def make_plan(subs: Sequence[SubQuestion], notes: Sequence[str] = ()) -> Plan:
     known = {sub.number: sub for sub in subs}
     needs: dict[int, set[int]] = {}
     for sub in known.values():
-        wanted = {*sub.needs, *(int(number) for number in _PLACEHOLDER.findall(sub.question))}
+        wanted = {*sub.needs, *placeholders(sub.question)}
         needs[sub.number] = {need for need in wanted if need in known and need != sub.number}
         said += (
             f"sub-question {sub.number} refers to #{lost}, which it cannot; the reference is dropped"
@@ -116,6 +116,11 @@ def make_plan(subs: Sequence[SubQuestion], notes: Sequence[str] = ()) -> Plan:
         del left[free]
     ordered = tuple(replace(known[number], needs=tuple(sorted(needs[number]))) for number in order)
     return Plan(ordered, tuple(said))
+
+
+def placeholders(question: str) -> set[int]:
+    """Return the numbers of the sub-questions whose answers stand in a sub-question."""
+    return {int(number) for number in _PLACEHOLDER.findall(question)}
 
 
 def _on_a_cycle(left: Mapping[int, set[int]], done: set[int]) -> set[int]:
@@ -147,3 +152,20 @@ def ready(plan: Plan, answers: Mapping[int, str]) -> list[SubQuestion]:
     return [
         sub for sub in plan.subs if sub.number not in answers and all(need in answers for need in sub.needs)
     ]
+
+
+def last_of_chain(plan: Plan) -> int:
+    """Return the number of the sub-question that all others lead to; 0 where there is none, or nothing leads.
+
+    Its answer is that of the question: what is asked is asked last.
+    """
+    if plan.is_simple:
+        return 0
+    needs = {sub.number: set(sub.needs) for sub in plan.subs}
+    last = plan.subs[-1].number
+    reached, waiting = {last}, [last]
+    while waiting:
+        new = needs[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    return last if reached == needs.keys() else 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from ytrag_core.agent.nothing_said import says_nothing, without_placeholder
 from ytrag_core.agent.state import Draft, Finding, Reply
 from ytrag_core.errors import ReplyError
 from ytrag_core.llm.chat import strip_reasoning
@@ -187,7 +188,7 @@ def read_reply(text: str, chunk_ids: Sequence[str], *, is_cut: bool = False) -> 
     lines = _labelled(bare)
     if lines:
         return _decided(_Thought.model_validate(lines), chunk_ids)
-    answer = plain_answer(text)
+    answer = without_placeholder(plain_answer(text))
     if is_refusal(answer):
         return Reply("refuse")
     return (
@@ -196,8 +197,8 @@ def read_reply(text: str, chunk_ids: Sequence[str], *, is_cut: bool = False) -> 
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a plain reply says that the evidence does not suffice."""
-    return _REFUSAL.search(text) is not None
+    """Return whether a plain reply says that the evidence does not suffice, and nothing else."""
+    return _REFUSAL.search(text) is not None or (bool(without_placeholder(text)) and says_nothing(text))
 
 
 def plain_answer(text: str) -> str:
@@ -271,21 +272,24 @@ def _labelled(text: str) -> dict[str, str]:
 
 def _decided(thought: _Thought, chunk_ids: Sequence[str]) -> Reply:
     said = thought.decision.strip().casefold()
-    answer, query = plain_answer(thought.answer), " ".join(thought.query.split())[:_MAX_QUERY]
+    answer = without_placeholder(plain_answer(thought.answer))
+    query = without_placeholder(" ".join(thought.query.split()))[:_MAX_QUERY]
     decision = next((name for name, words in _DECISIONS.items() if any(word in said for word in words)), "")
     if not decision:
         decision = "answer" if answer else "search" if query else ""
     if decision == "answer" and is_refusal(answer):
         decision = "refuse"
-    findings = tuple(_finding(found, chunk_ids) for found in thought.found if found.answer.strip())
-    note = " ".join(thought.thought.split())
-    if decision == "answer" and answer:
-        cited, unknown = _resolved(thought.passages, chunk_ids)
-        return Reply("answer", note, draft=Draft(answer, tuple(chunk_ids), cited, unknown), findings=findings)
+    findings = tuple(_finding(found, chunk_ids) for found in thought.found if not says_nothing(found.answer))
+    note = without_placeholder(" ".join(thought.thought.split()))
+    draft = None
+    if answer and not is_refusal(answer):
+        draft = Draft(answer, tuple(chunk_ids), *_resolved(thought.passages, chunk_ids))
+    if decision == "answer" and draft is not None:
+        return Reply("answer", note, draft=draft, findings=findings)
     if decision == "refuse":
         return Reply("refuse", note, findings=findings)
-    if decision == "search" and (query or findings):
-        return Reply("search", note, query, findings=findings)
+    if decision == "search" and (query or findings or draft is not None):
+        return Reply("search", note, query, draft, findings)
     if findings:
         return Reply("search", note, findings=findings)
     return Reply("unusable", note)

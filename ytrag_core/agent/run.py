@@ -177,7 +177,7 @@ class Run:
                 schema=decomposition_schema(self._schema),
                 share=_DECOMPOSE_SHARE,
             )
-            plan = read_plan(reply.text, self._schema)
+            plan = read_plan(reply.text, self._schema, state.question)
             if plan is None:
                 self._problem("the decomposition was not usable; the question is asked as it stands")
         except LLMError as error:
@@ -251,7 +251,7 @@ class Run:
         """Return the state after a reply; none at all counts as one that is not usable."""
         self._raw = done.text if done is not None else ""
         is_cut = done is not None and done.finish_reason == "length"
-        reply = verified(read_reply(self._raw, self._shown, is_cut=is_cut), state, self.pool)
+        reply = verified(read_reply(self._raw, self._shown, is_cut=is_cut), state, self.pool, self._shown)
         after = replied(state, reply, self._is_repeat)
         self._tell(state, reply)
         return after

@@ -99,7 +99,7 @@ class Reply:
     query
         What to look up next, for `search`.
     draft
-        The answer, for `answer`.
+        The answer, for `answer`; for `search` one that it wrote all the same.
     findings
         Sub-questions that it answered on the way, whatever it decided.
     """

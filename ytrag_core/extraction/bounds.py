@@ -77,7 +77,8 @@ def _with_type(
     known = schema.entity_type(mention.type) if mention.type else None
     if known is not None:
         return replace(mention, type=known.name)
-    return replace(mention, type="") if unknown == "drop" else mention
+    is_other = _knows(schema, "attribute", mention.type)
+    return replace(mention, type="") if unknown == "drop" or is_other else mention
 
 
 def proposals_of(
@@ -130,8 +131,8 @@ def _used(
 
 
 def _knows(schema: GraphSchema, kind: str, name: str) -> bool:
-    if kind == "entity":
-        return schema.entity_type(name) is not None
+    if kind == "entity" and schema.entity_type(name) is not None:
+        return True
     return schema.relation_type(name) is not None or schema.attribute_type(name) is not None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ytrag_core.extraction.bounds import proposals_of
 from ytrag_core.extraction.chunk_style import ChunkStyle
-from ytrag_core.extraction.grounding import grounded
+from ytrag_core.extraction.grounding import grounded, used
 from ytrag_core.extraction.menu import MenuMaker
 from ytrag_core.extraction.model import EntityMention, Extraction
 from ytrag_core.extraction.sentence_style import SentenceStyle
@@ -188,6 +188,8 @@ def _extraction(chunk: Chunk, records: Records) -> Extraction:
         if not grounded(mention.name, passage) and not any(grounded(n, passage) for n in mention.aliases):
             malformed.append((mention.name, "an entity that the passage does not name"))
             continue
+        # An alias that the passage does not use would join what has nothing to do with each other.
+        mention = replace(mention, aliases=tuple(alias for alias in mention.aliases if used(alias, passage)))
         known = entities.get(mention.name)
         if known is not None:
             aliases = tuple(dict.fromkeys((*known.aliases, *mention.aliases)))

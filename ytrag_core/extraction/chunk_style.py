@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ytrag_core.errors import LLMError
+from ytrag_core.extraction.grounding import runs_on
 from ytrag_core.extraction.reply import ChunkReply
 from ytrag_core.extraction.salvage import breaks_off, salvage_records
 from ytrag_core.extraction.style import Heard, Listener, passage_language, place_of
@@ -84,6 +85,8 @@ class ChunkStyle:
         records, complaint = asked.value.records, _broken(listener, asked.raw, max_tokens)
         if not complaint or not repair or asked.usage.llm_calls > 1:
             return Heard(records, complaint, asked.usage)
+        if runs_on(records, f"{place_of(chunk)}\n{chunk.text}".casefold()):
+            return Heard(records, f"{complaint}: it no longer speaks of the passage", asked.usage)
         going_on = prompt("extract_continue", passage_language(chunk.text), self._folder).format()
         turns = [*messages, Message("assistant", asked.raw), Message("user", going_on)]
         try:

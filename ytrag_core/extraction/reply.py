@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, WithJsonSchema, create_model, model_validator
 
 from ytrag_core.extraction.tolerant import Records, read_records
-from ytrag_core.llm.forms import exactly
+from ytrag_core.llm.forms import exactly, list_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +16,14 @@ __all__ = ["ChunkReply", "sentence_reply"]
 
 _MOST_MALFORMED = 0.5
 _MOST_TRIPLES = 8
+_MOST_RECORDS, _MOST_TYPES = 48, 8
+"""Of a whole passage: small models fall into lists without end, and what comes after is to have room."""
 _TEXT = {"type": "string"}
+_ALIASES = list_of(_TEXT, 8)
 
 
-def _records(**fields: dict[str, Any]) -> WithJsonSchema:
-    return WithJsonSchema({"type": "array", "items": exactly(fields)})
+def _records(most: int, **fields: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema(list_of(exactly(fields), most))
 
 
 class ChunkReply(BaseModel):
@@ -40,12 +43,13 @@ class ChunkReply(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    entities: Annotated[Any, _records(name=_TEXT, type=_TEXT, aliases={"type": "array", "items": _TEXT})] = ()
-    attributes: Annotated[Any, _records(entity=_TEXT, attribute=_TEXT, value=_TEXT)] = ()
-    relations: Annotated[Any, _records(head=_TEXT, relation=_TEXT, tail=_TEXT)] = ()
+    entities: Annotated[Any, _records(_MOST_RECORDS, name=_TEXT, type=_TEXT, aliases=_ALIASES)] = ()
+    relations: Annotated[Any, _records(_MOST_RECORDS, head=_TEXT, relation=_TEXT, tail=_TEXT)] = ()
+    attributes: Annotated[Any, _records(_MOST_RECORDS, entity=_TEXT, attribute=_TEXT, value=_TEXT)] = ()
     new_types: Annotated[
         Any,
         _records(
+            _MOST_TYPES,
             kind={"type": "string", "enum": ["entity", "relation", "attribute"]},
             name=_TEXT,
             description=_TEXT,

@@ -9,6 +9,7 @@ __all__ = [
     "CONTAINERS",
     "ENTITIES",
     "KIND_WORDS",
+    "NO_TYPES",
     "PARTS",
     "TRIPLES",
     "TYPES",
@@ -107,6 +108,12 @@ VAGUE = frozenset(
     | {"-", "...", "无", "未知", "不详", "未提及", "没有", "暂无", "空"}
 )
 """What models write where they have nothing to say; in a graph it would link all things unknown."""
+
+NO_TYPES = VAGUE | _words(
+    "entity entities attribute attributes relation relations relationship property value type node noun name"
+    " other others misc miscellaneous string text 实体 属性 关系 类型 值 名称 其他 其它"
+)
+"""What models give as an entity's type where they have none: words of the form itself."""
 
 WORDED_CONFIDENCE = {
     **dict.fromkeys(("very high", "certain", "很高"), 0.95),

@@ -14,6 +14,7 @@ from ytrag_core.extraction.shapes import (
     CONTAINERS,
     ENTITIES,
     KIND_WORDS,
+    NO_TYPES,
     PARTS,
     TRIPLES,
     TYPES,
@@ -126,6 +127,7 @@ class Records:
             return
         aliases = [text for text in _texts(_part(fields, "aliases")) if _is_name(text) and text != name]
         kind = surface(_part(fields, "type"))
+        kind = "" if _folded(kind) in NO_TYPES else kind
         self.entities.append(EntityMention(name, kind, tuple(dict.fromkeys(aliases))))
         nested = _part(fields, "attributes")
         if isinstance(nested, dict):

@@ -11,13 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ytrag_core.documents.model import Problem
 from ytrag_core.errors import LLMError
+from ytrag_core.extraction.style import Listener
 from ytrag_core.llm.chat import Message
 from ytrag_core.llm.structured import ask_for
 from ytrag_core.llm.usage import Usage
 from ytrag_core.pipeline.draft import DraftReport, told
 from ytrag_core.pipeline.schema_in_force import type_judge
 from ytrag_core.schema.draft import Found, draft_schema, group_found
-from ytrag_core.schema.model import TYPE_KINDS, type_key
+from ytrag_core.schema.model import TYPE_KINDS, TypeKind, type_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ytrag_core.llm.stages import StageModels
     from ytrag_core.pipeline.draft_sample import Sample
     from ytrag_core.pipeline.report import Progress
-    from ytrag_core.schema.model import TypeKind
 
 __all__ = ["SchemaReply", "draft_with_llm"]
 
@@ -35,6 +35,10 @@ _A_CALL = 6
 _AT_ONCE = 4
 _MAX_TOKENS = 4000
 _LONGEST_NAME = 60
+_A_HANDFUL: dict[TypeKind, int] = {"entity": 10, "relation": 14, "attribute": 8}
+"""Most types that one call is asked for."""
+_ANY = 4
+"""An end that may be of all types of a schema with so many is of any type."""
 
 
 def _few(most: int) -> Any:
@@ -77,6 +81,14 @@ class SchemaReply(BaseModel):
     attribute_types: list[_Attribute] = _few(20)
 
 
+class _HandfulReply(SchemaReply):
+    """The same of a few passages: they need fewer types, and small models write as many as they may."""
+
+    entity_types: list[_Entity] = _few(_A_HANDFUL["entity"])
+    relation_types: list[_Relation] = _few(_A_HANDFUL["relation"])
+    attribute_types: list[_Attribute] = _few(_A_HANDFUL["attribute"])
+
+
 def draft_with_llm(
     sample: Sample,
     encoder: Encoder,
@@ -109,8 +121,7 @@ def draft_with_llm(
     """
     limits = {"entities": most["entity"], "relations": most["relation"], "attributes": most["attribute"]}
     batches = [sample.chunks[start : start + _A_CALL] for start in range(0, len(sample.chunks), _A_CALL)]
-    system = models.prompt("schema_draft", sample.language).format(**limits)
-    replies, problems, usage = _read_all(batches, system, models, progress)
+    replies, problems, usage = _read_all(batches, _asked(sample, models, most), models, progress)
     if not replies:
         reason = problems[0].reason if problems else "no passage was sent"
         raise LLMError(
@@ -130,7 +141,7 @@ def draft_with_llm(
             max_tokens=_MAX_TOKENS,
         )
         usage += merged.usage
-        if merged.value is not None and merged.value.entity_types:
+        if merged.value is not None and merged.value.entity_types and not merged.cut:
             found = _with_support(_found([merged.value]), found)
         else:
             problems.append(Problem("the merged schema", "; ".join(merged.complaints) or "no types"))
@@ -147,8 +158,19 @@ def draft_with_llm(
     )
 
 
+def _asked(sample: Sample, models: StageModels, most: Mapping[TypeKind, int]) -> list[Message]:
+    """Return what every handful is asked: the task, and an example as turns."""
+    few = {kind: min(most[kind], _A_HANDFUL[kind]) for kind in TYPE_KINDS}
+    limits = {"entities": few["entity"], "relations": few["relation"], "attributes": few["attribute"]}
+    return [
+        Message("system", models.prompt("schema_draft", sample.language).format(**limits)),
+        Message("user", models.prompt("schema_draft_example", sample.language).format()),
+        Message("assistant", models.prompt("schema_draft_example_reply", sample.language).format()),
+    ]
+
+
 def _read_all(
-    batches: Sequence[Sequence[Chunk]], system: str, models: StageModels, progress: Progress
+    batches: Sequence[Sequence[Chunk]], asked: Sequence[Message], models: StageModels, progress: Progress
 ) -> tuple[list[SchemaReply], list[Problem], Usage]:
     """Ask for the types of each handful, a few calls side by side; replies keep the order of the handfuls."""
     model = models.model("extract")
@@ -156,16 +178,15 @@ def _read_all(
 
     def ask(batch: Sequence[Chunk]) -> tuple[SchemaReply | None, tuple[str, ...], Usage]:
         passages = "\n\n".join(f"[{row}] {chunk.title}\n{chunk.text}" for row, chunk in enumerate(batch, 1))
+        # Of a reply that was cut, what came counts: asked for again it would be as long.
         said = ask_for(
-            model,
-            [Message("system", system), Message("user", passages)],
-            SchemaReply,
-            max_tokens=_MAX_TOKENS,
+            Listener(model), [*asked, Message("user", passages)], _HandfulReply, max_tokens=_MAX_TOKENS
         )
         with mutex:
             done["calls"] += 1
             progress("ask for types", done["calls"], len(batches))
-        return said.value, said.complaints, said.usage
+        value = _of_passages(said.value, batch) if said.value is not None else None
+        return value, said.complaints, said.usage
 
     replies, problems, usage = [], [], Usage()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -176,6 +197,34 @@ def _read_all(
             else:
                 problems.append(Problem(batch[0].id, "; ".join(complaints) or "the reply names no types"))
     return replies, problems, usage
+
+
+def _of_passages(reply: SchemaReply, batch: Sequence[Chunk]) -> SchemaReply:
+    """Return a reply with the examples that the passages name, without types that have none but others'.
+
+    Small models give titles, or what the prompt's own example says. Where no type is left, all count.
+    """
+    text = " ".join(" ".join(chunk.text.split()) for chunk in batch).casefold()
+    shown = [
+        part.model_copy(update={"examples": [each for each in part.examples if _in(each, text)]})
+        for part in reply.entity_types
+    ]
+    seen = [
+        now for now, said in zip(shown, reply.entity_types, strict=True) if now.examples or not said.examples
+    ]
+    return reply.model_copy(update={"entity_types": seen or shown})
+
+
+def _in(name: str, text: str) -> bool:
+    folded = " ".join(name.casefold().split())
+    return bool(folded) and folded in text
+
+
+def _narrow(ends: Sequence[str], reply: SchemaReply) -> list[str]:
+    """Return the types at an end; none, for any, where all of many are listed."""
+    every = {type_key(part.name) for part in reply.entity_types}
+    is_any = len(every) >= _ANY and every <= {type_key(end) for end in ends}
+    return [] if is_any else list(ends)
 
 
 def _found(replies: Sequence[SchemaReply]) -> dict[TypeKind, list[Found]]:
@@ -194,10 +243,10 @@ def _found(replies: Sequence[SchemaReply]) -> dict[TypeKind, list[Found]]:
             if isinstance(part, _Entity):
                 row.examples.update(" ".join(text.split()) for text in part.examples if text.strip())
             elif isinstance(part, _Relation):
-                row.heads.update(part.head)
-                row.tails.update(part.tail)
+                row.heads.update(_narrow(part.head, reply))
+                row.tails.update(_narrow(part.tail, reply))
             else:
-                row.heads.update(part.of)
+                row.heads.update(_narrow(part.of, reply))
     return {kind: [row for (its, _), row in rows.items() if its == kind] for kind in TYPE_KINDS}
 
 

@@ -207,11 +207,22 @@ class CommunityNamer:
         except LLMError as error:
             return {}, Usage(1), str(error)
         described: dict[int, Description] = {}
-        for named in asked.value.communities if asked.value is not None else ():
+        for number, named in _numbered(asked.value.communities if asked.value is not None else ()):
             name = " ".join(named.name.split()).strip("*\"' ")
-            if 1 <= named.id <= len(batch.sheets) and 0 < len(name) <= _LONGEST_NAME:
+            if 1 <= number <= len(batch.sheets) and 0 < len(name) <= _LONGEST_NAME:
                 summary = " ".join(named.summary.split())[:_LONGEST_SUMMARY]
                 described.setdefault(
-                    batch.sheets[named.id - 1].community, Description(name, summary, self._model)
+                    batch.sheets[number - 1].community, Description(name, summary, self._model)
                 )
         return described, asked.usage, asked.complaints[-1] if asked.complaints else ""
+
+
+def _numbered(communities: Sequence[_Named]) -> list[tuple[int, _Named]]:
+    """Return what was written with the numbers of the groups: by place where ids repeat or start at 0.
+
+    Small models copy the id of the prompt's form, or count as programs do.
+    """
+    ids = [named.id for named in communities]
+    if len(set(ids)) < len(ids) or ids == list(range(len(ids))):
+        return list(enumerate(communities, 1))
+    return [(named.id, named) for named in communities]
