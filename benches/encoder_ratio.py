@@ -31,7 +31,7 @@ from platformdirs import user_cache_path
 from ytrag_core.config import available_cores
 from ytrag_core.embedding.description import MINILM
 from ytrag_core.embedding.encoder import Encoder
-from ytrag_core.embedding.precision import has_vnni
+from ytrag_core.embedding.precision import choose_precision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -148,7 +148,7 @@ def compare(peer: Peer, scratch: Path, options: argparse.Namespace) -> None:
     n_threads = 1 if options.one_core else available_cores()
     shrink = 5 if options.quick else 1
     ours = {f"ytrag {each}": Encoder.load(precision=each, n_threads=n_threads) for each in ("fp32", "int8")}
-    print(f"{n_threads} cores, VNNI: {'yes' if has_vnni() else 'no'}, {peer.versions}")
+    print(f"{n_threads} cores, of itself it takes {choose_precision('auto')[0]}, {peer.versions}")
     tokenizer = ours["ytrag fp32"].tokenizer
     odd = Load("odd", encoder_texts.odd_texts(tokenizer, 1000 // shrink))
     peer.encode(odd, scratch / "odd.npy")

@@ -135,7 +135,7 @@ def test_a_manifest_of_an_earlier_version_means_fp32(
 ) -> None:
     build(tmp_path / "kb", facts, precision="fp32")
     change_manifest(tmp_path / "kb", precision=None)
-    monkeypatch.setattr("ytrag_core.embedding.precision.has_vnni", lambda: True)
+    monkeypatch.setattr("ytrag_core.embedding.precision.multiplies_bytes", lambda: True)
     assert KnowledgeBase.open(tmp_path / "kb").encoder.precision == "fp32"
     assert build(tmp_path / "kb", facts)["precision"] == "fp32"
     change_manifest(tmp_path / "kb", precision="int2")

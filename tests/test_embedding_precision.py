@@ -169,6 +169,7 @@ def test_a_whole_small_encoder_keeps_its_directions(tmp_path: Path) -> None:
     [
         (X86.format("avx512_vnni"), True),
         (X86.format("avx_vnni"), True),
+        (X86.format("avx2"), True),
         (X86.format("avx512f"), False),
         ("processor\t: 0\nFeatures\t: fp asimd asimddp aes\n", True),
         ("processor\t: 0\nFeatures\t: fp asimd aes\n", False),
@@ -185,17 +186,17 @@ def test_linux_says_what_the_processor_can(
         path.write_text(cpuinfo, encoding="ascii")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(precision, "_CPUINFO", path)
-    assert precision.has_vnni.__wrapped__() is wanted
+    assert precision.multiplies_bytes.__wrapped__() is wanted
 
 
 def test_a_system_that_does_not_answer_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision, "_MACOS_SWITCH", "hw.optional.no_such_thing")
+    monkeypatch.setattr(precision, "_MACOS_SWITCHES", ("hw.optional.no_such_thing",))
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert precision.has_vnni.__wrapped__() is False
+    assert precision.multiplies_bytes.__wrapped__() is False
 
 
 @pytest.mark.parametrize(
-    ("wanted", "vnni", "chosen", "note"),
+    ("wanted", "is_fast", "chosen", "note"),
     [
         ("auto", True, "int8", None),
         ("auto", False, "fp32", "fp32 is used"),
@@ -208,11 +209,11 @@ def test_a_system_that_does_not_answer_has_none(monkeypatch: pytest.MonkeyPatch)
 def test_the_precision_follows_the_wish_and_the_processor(
     monkeypatch: pytest.MonkeyPatch,
     wanted: Literal["auto", "fp32", "int8"],
-    vnni: bool,
+    is_fast: bool,
     chosen: str,
     note: str | None,
 ) -> None:
-    monkeypatch.setattr(precision, "has_vnni", lambda: vnni)
+    monkeypatch.setattr(precision, "multiplies_bytes", lambda: is_fast)
     found, told = precision.choose_precision(wanted)
     assert found == chosen
     assert told is None if note is None else note in str(told)
