@@ -6,11 +6,13 @@ import difflib
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from ytrag_core.errors import QueryError
 from ytrag_core.graph.tables import CHUNK_PLACES, CHUNKS
 from ytrag_core.retrieval import layout
+from ytrag_core.retrieval.names import utf8_arrays
 from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passage, passage_of
 
 if TYPE_CHECKING:
@@ -52,6 +54,31 @@ class ChunkFields(NamedTuple):
     start: int
 
 
+class _Strings:
+    """A column of strings, read by rows faster than as values of Arrow."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self._column = column
+        self._indptr, content = utf8_arrays(pa.chunked_array([column.fill_null("")]))
+        self._content = content.data
+
+    def all(self) -> list[str]:
+        """Return all strings."""
+        strings: list[str] = self._column.to_pylist()
+        return strings
+
+    def one(self, row: int) -> str:
+        """Return the string of a row."""
+        start, end = self._indptr[row : row + 2].tolist()
+        return str(self._content[start:end], "utf-8")
+
+    def of(self, rows: NDArray[np.int32]) -> list[str]:
+        """Return the strings of some rows."""
+        starts, ends = self._indptr[rows].tolist(), self._indptr[rows + 1].tolist()
+        content = self._content
+        return [str(content[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+
+
 class ChunkTable:
     """The chunks of a snapshot by their rows, read when first used.
 
@@ -68,30 +95,30 @@ class ChunkTable:
         table = self._snapshot.table("chunks", columns, CHUNKS, CHUNK_PLACES)
         return [table[name].combine_chunks() for name in columns]
 
+    def _strings(self, *columns: str) -> list[_Strings]:
+        return list(map(_Strings, self._columns(*columns)))
+
     @cached_property
-    def _texts(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        ids, titles, texts = self._columns("id", "title", "text")
+    def _texts(self) -> tuple[_Strings, _Strings, _Strings]:
+        ids, titles, texts = self._strings("id", "title", "text")
         return ids, titles, texts
 
     @cached_property
     def ids(self) -> list[str]:
         """Ids of all chunks by row."""
-        ids: list[str] = self._texts[0].to_pylist()
-        return ids
+        return self._texts[0].all()
 
     def titles(self) -> list[str]:
         """Return the titles of all chunks by row."""
-        titles: list[str] = self._texts[1].to_pylist()
-        return titles
+        return self._texts[1].all()
 
     def id(self, row: int) -> str:
         """Return the id of a chunk."""
-        return str(self._texts[0][row].as_py())
+        return self._texts[0].one(row)
 
     def ids_of(self, rows: Sequence[int]) -> list[str]:
         """Return the ids of some chunks."""
-        ids: list[str] = self._texts[0].take(pa.array(rows, pa.int32())).to_pylist()
-        return ids
+        return self._texts[0].of(np.array(rows, np.int32))
 
     @cached_property
     def _row_of(self) -> dict[str, int]:
@@ -108,32 +135,35 @@ class ChunkTable:
 
     def title(self, row: int) -> str:
         """Return the title of a chunk."""
-        return str(self._texts[1][row].as_py())
+        return self._texts[1].one(row)
 
     def text(self, row: int) -> str:
         """Return the text of a chunk."""
-        return str(self._texts[2][row].as_py())
+        return self._texts[2].one(row)
 
     @cached_property
-    def _places(self) -> tuple[pa.Array, pa.Array]:
+    def _places(self) -> tuple[pa.Array, _Strings]:
         pages, headings = self._columns("page", "heading")
-        return pages, headings
+        return pages, _Strings(headings)
 
     @cached_property
-    def _origins(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        owners, starts = self._columns("document", "start")
-        documents = self._snapshot.table("documents", ["id"])["id"].combine_chunks()
-        return documents, owners, starts
+    def _origins(self) -> tuple[_Strings, NDArray[np.int32], NDArray[np.int64]]:
+        owners, starts = (
+            column.to_numpy(zero_copy_only=False) for column in self._columns("document", "start")
+        )
+        return _Strings(self._snapshot.table("documents", ["id"])["id"].combine_chunks()), owners, starts
 
     def fields(self, rows: Sequence[int]) -> list[ChunkFields]:
         """Return everything that is stored of some chunks."""
-        wanted = pa.array(rows, pa.int32())
+        wanted = np.array(rows, np.int32)
         documents, owners, starts = self._origins
-        columns = [column.take(wanted) for column in (*self._texts, *self._places, owners, starts)]
-        columns[5] = documents.take(columns[5])
-        ids, titles, texts, pages, headings, origins, begins = (column.to_pylist() for column in columns)
-        headings = [heading or "" for heading in headings]
-        return list(map(ChunkFields, ids, titles, texts, pages, headings, origins, begins))
+        pages, headings = self._places
+        ids, titles, texts, places = (column.of(wanted) for column in (*self._texts, headings))
+        numbers = [pages[row].as_py() for row in rows]
+        begins = starts[wanted].tolist()
+        return list(
+            map(ChunkFields, ids, titles, texts, numbers, places, documents.of(owners[wanted]), begins)
+        )
 
     @cached_property
     def _sentences(self) -> dict[str, NDArray[Any]] | None:
@@ -144,7 +174,7 @@ class ChunkTable:
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """Return the texts of some chunks with their sentences."""
         arrays = self._sentences
-        texts: list[str] = self._texts[2].take(pa.array(rows, pa.int32())).to_pylist()
+        texts = self._texts[2].of(np.array(rows, np.int32))
         if arrays is None:
             return list(map(passage_of, texts))
         indptr, starts, ends = (arrays[name] for name in SENTENCE_SPEC)

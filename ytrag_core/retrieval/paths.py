@@ -158,7 +158,7 @@ class _BeamSearch:
             steps,
             ends,
             owner,
-            _WORD_GAIN * agreement - (cost - _STEP_BONUS * np.float32(hop)),
+            (_WORD_GAIN * agreement - (cost - _STEP_BONUS * hop)).astype(np.float32),
             self._facts,
             self._relations,
             _EXPANDED,
