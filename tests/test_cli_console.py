@@ -34,6 +34,7 @@ BAD_INPUT = [
     "DocumentError",
     "EncoderSettingsError",
     "GraphFormatError",
+    "NewerFormatError",
     "QueryError",
     "SchemaError",
     "SnapshotError",

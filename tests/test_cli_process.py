@@ -256,7 +256,8 @@ def test_a_chinese_corpus_gets_a_proposal_unless_an_encoder_was_named(
     arguments = ["index", str(tmp_path / "note.txt"), "--kb"]
     shown = here(*arguments, str(tmp_path / "kb"))
     assert shown.code == 0, shown.stderr
-    (told,) = [line for line in shown.stderr.splitlines() if "multilingual-e5-small" in line]
+    early, told = [line for line in shown.stderr.splitlines() if "multilingual-e5-small" in line]
+    assert early.startswith("read "), "said before the texts are encoded"
     assert told.startswith("ytrag: 100% of the texts are not in Latin letters, and all-MiniLM-L6-v2 reads")
     assert "multilingual-e5-small" not in shown.stdout
     (noted,) = here(*arguments, str(tmp_path / "kb"), "--json").json()["notes"]

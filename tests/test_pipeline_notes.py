@@ -106,14 +106,15 @@ def test_it_is_told_as_soon_as_the_texts_are_read(tmp_path: Path, encoder: Encod
     folder.mkdir()
     (folder / "a.txt").write_text("北京是中国的首都，故宫在北京。" * 20, encoding="utf-8")
     (folder / "b.txt").write_text("Quellmouth is the capital of Orvane.", encoding="utf-8")
-    KnowledgeBase.build(tmp_path / "kb", [folder], encoder=encoder, progress=Watcher())
+    KnowledgeBase.build(tmp_path / "kb", [folder], progress=Watcher())
     assert told[0] == (
         "read",
         "mostly not in Latin letters: --encoder multilingual-e5-small understands them",
     )
     assert ("encode names", "") in told
     told.clear()
-    KnowledgeBase.build(tmp_path / "kb", [folder], encoder=encoder, progress=Watcher())
+    KnowledgeBase.build(tmp_path / "kb", [folder], progress=Watcher())
+    KnowledgeBase.build(tmp_path / "named", [folder], encoder=encoder, progress=Watcher())
     (folder / "a.txt").unlink()
-    KnowledgeBase.build(tmp_path / "kb2", [folder], encoder=encoder, progress=Watcher())
+    KnowledgeBase.build(tmp_path / "kb2", [folder], progress=Watcher())
     assert not any(text for _, text in told)

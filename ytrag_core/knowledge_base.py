@@ -206,7 +206,10 @@ class KnowledgeBase(Answering, Maintained):
                 plan=plan,
             )
         else:
-            report = build_from_documents(root, paths, loaded, settings, recorder, schema, borrowed, plan)
+            report = build_from_documents(
+                *(root, paths, loaded, settings, recorder, schema, borrowed, plan),
+                propose=encoder is None,
+            )
         return _with_notes(report, root, loaded, propose=encoder is None)
 
     @classmethod

@@ -68,8 +68,13 @@ def build_from_documents(
     schema: str | Path | None = None,
     reuse_vectors: Path | None = None,
     plan: ExtractionPlan | None = None,
+    *,
+    propose: bool = False,
 ) -> BuildReport:
     """Add documents to a knowledge base; unchanged ones cost nothing, changed ones are replaced.
+
+    With `propose`, whoever watches a first build is told where the texts are in a language for another
+    encoder: the one that works was not named.
 
     Raises
     ------
@@ -96,7 +101,7 @@ def build_from_documents(
                 cut,
                 problems,
             )
-            if writer.previous is None:
+            if propose and writer.previous is None:
                 recorder.tell("read", scripts.told())
             notes = recut_stored(writer, settings, cut, problems)
         proposing = settings.evolution.mode != "off"
