@@ -102,23 +102,16 @@ def half_dot_spread(bits: NDArray[np.uint16], query: NDArray[np.float32]) -> tup
 
     Notes
     -----
-    As `half_dot`, without the array of scores.
+    As `half_dot`, and one pass over its result (Welford 1962).
     """
-    n, d = bits.shape
-    if query.shape[0] != d:
-        raise ValueError("query and rows differ in width")
-    if n == 0:
-        return 0.0, 0.0
+    scores = half_dot(bits, query)
     mean = 0.0
     squares = 0.0
-    for row in range(n):
-        total = np.float32(0)
-        for column in range(d):
-            total += widen(bits[row, column]) * query[column]
-        off = np.float64(total) - mean
+    for row in range(scores.shape[0]):
+        off = np.float64(scores[row]) - mean
         mean += off / (row + 1)
-        squares += off * (np.float64(total) - mean)
-    return mean, np.sqrt(max(squares, 0.0) / n)
+        squares += off * (np.float64(scores[row]) - mean)
+    return mean, np.sqrt(max(squares, 0.0) / max(scores.shape[0], 1))
 
 
 @kernel((ro(uint16, 2), float64), fastmath=frozenset({"nsz", "contract", "reassoc"}))
