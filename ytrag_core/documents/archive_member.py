@@ -6,12 +6,10 @@ import io
 import zipfile
 import zlib
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from typing import IO
-
-    from _typeshed import WriteableBuffer
 
     from ytrag_core.documents.source import Source
 
@@ -64,7 +62,7 @@ class _Member(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
         try:
             data = self._stream.read(len(view))
