@@ -121,6 +121,7 @@ def test_eval_with_everything(sample_kb: KnowledgeBase, tmp_path: Path) -> None:
     shown = run("eval", "retrieval", "--kb", sample_kb.path, "--questions", QUESTIONS, "--ablation")
     assert "3 hops (4)" in shown.stdout
     assert "95 % interval" in shown.stdout
+    assert "…" not in shown.stdout, "columns are cut"
     lost = run("eval", "retrieval", "--kb", sample_kb.path, "--questions", QUESTIONS, "--out", "no/such/f")
     assert lost.exit_code == 2
 

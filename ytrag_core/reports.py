@@ -141,14 +141,16 @@ def _by_hops(name: str, system: Mapping[str, Any]) -> Table:
 def show_ablation(console: Console, ablation: Mapping[str, Any]) -> None:
     """Print each route alone, and what changes without it; a change in bold is more than chance."""
     metrics = [name for name in next(iter(ablation["alone"].values())) if name.startswith("recall@")]
-    rows = table("route", *(f"alone {name}" for name in metrics), *(f"without {name}" for name in metrics))
-    for route, alone in ablation["alone"].items():
+    alone, changed = table("alone", *metrics), table("all without", *metrics)
+    for route, values in ablation["alone"].items():
+        alone.add_row(route, *(f"{values[name]:.1f}" for name in metrics))
         changes = [ablation["without"][route]["change"][name] for name in metrics]
         cells = [
             Text(f"{points:+.1f}", "bold" if low > 0.0 or high < 0.0 else "") for points, low, high in changes
         ]
-        rows.add_row(route, *(f"{alone[name]:.1f}" for name in metrics), *cells)
-    _print_block(console, rows)
+        changed.add_row(route, *cells)
+    _print_block(console, alone)
+    _print_block(console, changed)
 
 
 def show_tuning(console: Console, report: Mapping[str, Any], in_force: Mapping[str, float]) -> None:
