@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
@@ -71,14 +72,18 @@ class Aside:
     Attributes
     ----------
     folder
-        `damaged/<time>`.
+        `damaged/<time>`, of its own also where another repair was done in the same second.
     moved
         What was moved, relative to the knowledge base's directory.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self.folder = root / layout.ASIDE_NAME / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        names = chain([now], (f"{now}-{number}" for number in count(2)))
+        self.folder = next(
+            folder for name in names if not (folder := root / layout.ASIDE_NAME / name).exists()
+        )
         self.moved: list[str] = []
 
     def move(self, path: Path) -> None:
