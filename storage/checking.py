@@ -190,21 +190,17 @@ def check_snapshot(
     state: State = "sound" if not why else "damaged" if path.exists() else "missing"
     yield FileState(f"{place}/{MANIFEST_NAME}", part, state, why, _size(path))
     found = _entries(folder)
-    for file in sorted(manifest.files) if manifest is not None else []:
-        entry = (manifest or _never()).files[file]
+    listed = {} if manifest is None else manifest.files
+    for file, entry in sorted(listed.items()):
         state, why = _compared(folder, file, entry.bytes, entry.sha256)
         size = _size(folder / file)
         read(max(size, 0))
         yield FileState(f"{place}/{file}", part, state, why, size)
-    known = {MANIFEST_NAME, STAMPS_NAME, f"{STAMPS_NAME}.tmp", *(manifest.files if manifest else ())}
+    known = {MANIFEST_NAME, STAMPS_NAME, f"{STAMPS_NAME}.tmp", *listed}
     for file in sorted(set(found) - known):
         unlisted: State = "unknown" if manifest is not None else "unchecked"
         why = "no manifest lists it" if manifest is not None else "its checksum was in the manifest"
         yield FileState(f"{place}/{file}", part, unlisted, why, _size(folder / file))
-
-
-def _never() -> Manifest:
-    raise SnapshotError("a manifest was expected")
 
 
 def _compared(folder: Path, name: str, size: int, sha256: str) -> tuple[State, str]:

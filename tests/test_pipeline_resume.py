@@ -10,7 +10,6 @@ import random
 import resource
 import shutil
 import signal
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +23,7 @@ from tests.tiny_bases import (
     live_hashes,
     name_of,
     stored_hashes,
+    stuck_encoder,
     tiny_encoder,
     write_names,
 )
@@ -82,17 +82,7 @@ def graph_files(root: Path) -> dict[str, bytes]:
 def import_until(root: Path, folder: Path, home: Path, stop_after: int, pipe: Connection) -> None:
     """Import, tell of each block that is about to be encoded, and wait for ever before one."""
     reuse._BLOCK_TOKENS = BLOCK_TOKENS
-    encoder = tiny_encoder(home)
-    n_blocks = 0
-
-    def before_each(n_encoded: int) -> None:
-        nonlocal n_blocks
-        n_blocks += 1
-        if n_blocks > stop_after:
-            pipe.send(n_encoded)
-            time.sleep(600)
-
-    encoder.before_each = before_each
+    encoder = stuck_encoder(home, stop_after, pipe)
     build(root, folder, encoder)
 
 

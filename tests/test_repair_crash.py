@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,7 +26,7 @@ from tests.test_repair import (
     wrong,
 )
 from tests.test_repair import bases as bases
-from tests.tiny_bases import tiny_encoder
+from tests.tiny_bases import stuck_encoder
 from ytrag_core.embedding import reuse
 from ytrag_core.errors import SnapshotError, WriteError
 from ytrag_core.knowledge_base import KnowledgeBase
@@ -86,17 +85,7 @@ def test_every_step_of_a_repair_may_be_the_last(
 def repair_until(root: Path, home: Path, stop_after: int, pipe: Connection) -> None:
     """Repair, and wait for ever before a block of texts is encoded."""
     reuse._BLOCK_TOKENS = BLOCK_TOKENS
-    encoder = tiny_encoder(home)
-    n_blocks = 0
-
-    def before_each(n_encoded: int) -> None:
-        nonlocal n_blocks
-        n_blocks += 1
-        if n_blocks > stop_after:
-            pipe.send(n_encoded)
-            time.sleep(600)
-
-    encoder.before_each = before_each
+    encoder = stuck_encoder(home, stop_after, pipe)
     KnowledgeBase.repair(root, encoder=encoder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from ytrag_core.storage.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from multiprocessing.connection import Connection
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -37,6 +39,22 @@ class CountingEncoder(Encoder):
         vectors = super().encode(texts, progress=progress)
         self.encoded += texts
         return vectors
+
+
+def stuck_encoder(home: Path, stop_after: int, pipe: Connection) -> CountingEncoder:
+    """Load the tiny encoder, which tells of a block of texts beyond the first few, and waits for ever."""
+    encoder = tiny_encoder(home)
+    n_blocks = 0
+
+    def before_each(n_encoded: int) -> None:
+        nonlocal n_blocks
+        n_blocks += 1
+        if n_blocks > stop_after:
+            pipe.send(n_encoded)
+            time.sleep(600)
+
+    encoder.before_each = before_each
+    return encoder
 
 
 def tiny_encoder(home: Path, seed: int = 0, max_tokens: int = 32) -> CountingEncoder:
