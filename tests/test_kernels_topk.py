@@ -1,4 +1,4 @@
-"""top_k against its oracle."""
+"""top_k against its oracle; the best rows against all products, in bytes or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracles
-from ytrag_core.kernels.topk import BLOCK, keep_largest, top_k
+from ytrag_core.kernels.half_dot import half_dot
+from ytrag_core.kernels.topk import BLOCK, best_byte_rows, best_rows, byte_rows, keep_largest, top_k
 
 
 @settings(deadline=None)
@@ -59,3 +60,58 @@ def test_keep_largest_brings_them_to_the_front(keys: list[int], data: st.DataObj
     assert sorted(array[:k].tolist(), reverse=True) == expected[:k]
     assert array[k - 1] == expected[k - 1]
     assert sorted(array.tolist(), reverse=True) == expected
+
+
+def rows_of(kind: str, n: int, d: int = 48) -> np.ndarray[tuple[int, int], np.dtype[np.float16]]:
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((n, d))
+    if kind == "alike":
+        rows = rows[:1] + 0.01 * rows
+    elif kind == "repeated":
+        rows = rows[rng.integers(0, 7, n)]
+    elif kind == "one large value":
+        rows[:, 3] = 60.0
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    if kind == "with zeros":
+        rows[::3] = 0.0
+    elif kind == "with no numbers":
+        rows[::3, 5], rows[1::3, 6] = np.nan, np.inf
+    return rows.astype(np.float16)
+
+
+KINDS = ["random", "alike", "repeated", "one large value", "with zeros", "with no numbers"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", [0, 1, 20, 700, 5000])
+@pytest.mark.parametrize("length", [1.0, 0.0, 250.0])
+def test_the_best_rows_are_those_of_all_products(kind: str, k: int, length: float) -> None:
+    bits = rows_of(kind, 3000).view(np.uint16)
+    query = (length * rows_of("random", 4)[3]).astype(np.float32)
+    scores = half_dot(bits, query)
+    wanted = top_k(scores, k)
+    for ids, best in (best_rows(bits, query, k), best_byte_rows(bits, *byte_rows(bits), query, k)):
+        np.testing.assert_array_equal(ids, wanted)
+        np.testing.assert_array_equal(best, scores[wanted])
+
+
+@pytest.mark.parametrize("kind", KINDS[:-1])
+def test_bytes_lose_no_more_than_they_say(kind: str) -> None:
+    rows = rows_of(kind, 200)
+    codes, scale, lost = byte_rows(rows.view(np.uint16))
+    assert codes.dtype == np.int8
+    off = np.linalg.norm(rows.astype(np.float64) - scale[:, None].astype(np.float64) * codes, axis=1)
+    np.testing.assert_allclose(lost, off, rtol=1e-3, atol=1e-6)
+    assert (lost <= 0.05).all()
+
+
+def test_rows_and_codes_must_fit() -> None:
+    bits = rows_of("random", 10).view(np.uint16)
+    codes, scale, lost = byte_rows(bits)
+    query = np.ones(48, np.float32)
+    with pytest.raises(ValueError, match="width"):
+        best_rows(bits, query[:5], 1)
+    with pytest.raises(ValueError, match="width"):
+        best_byte_rows(bits, codes[:, :5].copy(), scale, lost, query, 1)
+    with pytest.raises(ValueError, match="as many codes"):
+        best_byte_rows(bits, codes, scale, lost[:5], query, 1)

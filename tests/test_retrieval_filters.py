@@ -248,9 +248,8 @@ def retriever_of(kb: KnowledgeBase) -> Retriever:
 def run_of(kb: KnowledgeBase, types: TypeFilter | None, where: str | None, routes: set[str]) -> Run:
     retriever = retriever_of(kb)
     masks, _ = retriever._masks({"types": types, "where": where})
-    asked = retriever._read(QUESTION, frozenset(routes))
-    run = retriever._routes(asked, N, frozenset(routes), masks)
-    run.rank(retriever._encode(asked, run))
+    run, query = retriever._ask(QUESTION, frozenset(routes), masks, N, N)
+    run.rank(query)
     return run
 
 

@@ -14,7 +14,7 @@ from ytrag_core.documents.sentences import split_sentences
 from ytrag_core.kernels.sentences import telling_sentences
 from ytrag_core.retrieval.sentences import (
     SENTENCE_SPEC,
-    passage_of,
+    Passages,
     sentence_arrays,
     sentences_that_tell,
 )
@@ -50,8 +50,8 @@ CHINESE = "周岚是灯塔的设计者。灯塔由周岚建于1921年。她生�
 )
 def test_sentences_that_state_a_fact(text: str, triple: tuple[str, str, str], stated: list[int]) -> None:
     assert stating_sentences(PassageSentences(text), *triple) == stated
-    passage = passage_of(text)
-    ((*found,),), _ = sentences_that_tell([passage], 0, [triple], [(0, 0)], {})
+    passages = Passages.split([text])
+    ((*found,),), _ = sentences_that_tell(passages, 0, [triple], [(0, 0)], {})
     assert found == [PassageSentences(text).spans[sentence] for sentence in stated]
 
 
@@ -71,7 +71,7 @@ def test_the_kernel_finds_what_string_searches_find(
     pairs = st.tuples(st.integers(0, max(len(triples) - 1, 0)), st.integers(0, max(len(texts) - 1, 0)))
     stated = data.draw(st.lists(pairs, max_size=6)) if texts and triples else []
     n_shown = data.draw(st.integers(0, len(texts)))
-    passages = [passage_of(text) for text in texts]
+    passages = Passages.split(texts)
     weights = {word: float(weight) for word, weight in words.items()}
     stating, bearing = sentences_that_tell(passages, n_shown, triples, stated, weights)
     oracles = [PassageSentences(text) for text in texts]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ytrag_core.kernels.half_dot import half_dot, half_to_float
-from ytrag_core.kernels.topk import top_k
+from ytrag_core.kernels.topk import best_byte_rows, best_rows, byte_rows, top_k
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["search_exact"]
+__all__ = ["RoundedRows", "search_exact"]
 
 _FEW_QUERIES = 6
 """Up to here one pass over the rows for each query is faster than a matrix product."""
@@ -25,8 +26,32 @@ _MARGIN = np.float32(1e-5)
 """Far above the rounding of a matrix product of unit-norm vectors, about 1e-6."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundedRows:
+    """Rows in a byte a value: they tell which rows cannot be among the best, for half the reading.
+
+    Attributes
+    ----------
+    codes
+        (n, d) int8.
+    scale
+        (n,) float32; a row is about its codes times its scale.
+    lost
+        (n,) float32, length of what is lost of each row.
+    """
+
+    codes: NDArray[np.int8]
+    scale: NDArray[np.float32]
+    lost: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, bits: NDArray[np.uint16]) -> RoundedRows:
+        """Round (n, d) float16 rows, given by their bits; takes about a millisecond for 700 rows."""
+        return cls(*byte_rows(bits))
+
+
 def search_exact(
-    bits: NDArray[np.uint16], queries: NDArray[np.float32], k: int
+    bits: NDArray[np.uint16], queries: NDArray[np.float32], k: int, rounded: RoundedRows | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the `k` best rows for each query.
 
@@ -38,6 +63,8 @@ def search_exact(
         (n_queries, d) float32.
     k
         In [0, n].
+    rounded
+        The same rows, to look at first; the result is the same without.
 
     Returns
     -------
@@ -52,9 +79,7 @@ def search_exact(
         return ids, scores
     if len(queries) <= _FEW_QUERIES:
         for i, query in enumerate(queries):
-            row_scores = half_dot(bits, query)
-            ids[i] = top_k(row_scores, k)
-            scores[i] = row_scores[ids[i]]
+            ids[i], scores[i] = _best(bits, query, k, rounded)
         return ids, scores
     step = max(1, _SCORES // len(bits))
     for start in range(0, len(queries), step):
@@ -66,6 +91,14 @@ def search_exact(
             best = top_k(close_scores, k)
             ids[i], scores[i] = close[best], close_scores[best]
     return ids, scores
+
+
+def _best(
+    bits: NDArray[np.uint16], query: NDArray[np.float32], k: int, rounded: RoundedRows | None
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    if rounded is None:
+        return best_rows(bits, query, k)
+    return best_byte_rows(bits, rounded.codes, rounded.scale, rounded.lost, query, k)
 
 
 def _rough_scores(bits: NDArray[np.uint16], queries: NDArray[np.float32]) -> NDArray[np.float32]:

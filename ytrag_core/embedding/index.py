@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ytrag_core.config import available_cores
-from ytrag_core.embedding.exact import search_exact
+from ytrag_core.embedding.exact import RoundedRows, search_exact
 from ytrag_core.embedding.neighbour_graph import NeighbourGraph
 from ytrag_core.errors import GraphFormatError, SnapshotError
 from ytrag_core.storage.advice import repair_advice
@@ -22,6 +23,10 @@ __all__ = ["EXACT_BELOW", "VectorIndex"]
 
 EXACT_BELOW = 50_000
 """Fewer rows than this are scanned, in a few milliseconds."""
+
+
+_ROUNDED_FROM = 8192
+"""So many rows are looked at in a byte a value first; fewer are as soon scored in full."""
 
 
 class VectorIndex:
@@ -82,6 +87,12 @@ class VectorIndex:
         bits: NDArray[np.uint16] = rows.view(np.uint16)
         return cls(rows, NeighbourGraph.build(bits, n_threads or available_cores(), progress))
 
+    @cached_property
+    def _rounded(self) -> RoundedRows | None:
+        if self.graph is not None or len(self.vectors) < _ROUNDED_FROM:
+            return None
+        return RoundedRows.of(self._bits)
+
     @property
     def is_exact(self) -> bool:
         """Whether every row is scored for every query."""
@@ -123,10 +134,10 @@ class VectorIndex:
         found = None
         if self.graph is not None and k > 0:
             found = self.graph.search(self._bits, rows, k, max(n_candidates or max(400, 8 * k), k))
-        return search_exact(self._bits, rows, k) if found is None else found
+        return search_exact(self._bits, rows, k, self._rounded) if found is None else found
 
     def warm(self) -> None:
-        """Read what the first search would read.
+        """Read, and round, what the first search would.
 
         Raises
         ------
@@ -135,6 +146,7 @@ class VectorIndex:
         """
         if self.graph is not None:
             self.graph.warm()
+        _ = self._rounded
 
     def save(self, folder: Path, name: str) -> None:
         """Write `hnsw/<name>.bin` and `hnsw/<name>.pca.arrow`; an exact index has nothing to write.

@@ -63,7 +63,9 @@ def bridge_scores(
     own[first] = likelihood[first] / total
     positions, owner = gather_rows(view.walk.indptr, rows[first] + np.int32(view.n_nodes), 0)
     nodes = view.walk.indices[positions]
-    kept = (nodes < view.n_entities) & ~np.isin(nodes, named)
+    kept = nodes < view.n_entities
+    if named.size:
+        kept &= named[np.minimum(named.searchsorted(nodes), named.shape[0] - 1)] != nodes
     entities, place = np.unique(nodes[kept], return_inverse=True)
     if not entities.size:
         return scores
@@ -72,7 +74,7 @@ def bridge_scores(
     rarity = np.log1p(view.n_chunks / np.maximum(n_holding, 1)) / np.log1p(view.n_chunks)
     positions, owner = gather_rows(view.node_chunks.indptr, entities, _BEARERS)
     bearers = view.node_chunks.chunks[positions]
-    at = np.minimum(np.searchsorted(rows, bearers), rows.shape[0] - 1)
+    at = np.minimum(rows.searchsorted(bearers), rows.shape[0] - 1)
     found = rows[at] == bearers
     at, owner = at[found], owner[found]
     linked = (np.maximum(weight[owner] - own[at], 0.0) * rarity[owner]).astype(np.float32)

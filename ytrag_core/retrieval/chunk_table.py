@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from ytrag_core.errors import QueryError
 from ytrag_core.graph.tables import CHUNK_PLACES, CHUNKS
+from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.retrieval import layout
 from ytrag_core.retrieval.names import utf8_arrays
-from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passage, passage_of
+from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,15 +172,14 @@ class ChunkTable:
             return None
         return self._snapshot.arrays(layout.SENTENCES, SENTENCE_SPEC)
 
-    def passages(self, rows: Sequence[int]) -> list[Passage]:
+    def passages(self, rows: Sequence[int]) -> Passages:
         """Return the texts of some chunks with their sentences."""
-        arrays = self._sentences
-        texts = self._texts[2].of(np.array(rows, np.int32))
+        wanted = np.array(rows, np.int32)
+        arrays, texts = self._sentences, self._texts[2].of(wanted)
         if arrays is None:
-            return list(map(passage_of, texts))
+            return Passages.split(texts)
         indptr, starts, ends = (arrays[name] for name in SENTENCE_SPEC)
-        found = []
-        for row, text in zip(rows, texts, strict=True):
-            first, last = indptr[row : row + 2].tolist()
-            found.append(Passage(text, starts[first:last], ends[first:last]))
-        return found
+        places, _ = gather_rows(indptr, wanted, 0)
+        counts = np.zeros(len(wanted) + 1, np.int64)
+        np.cumsum(indptr[wanted + 1] - indptr[wanted], out=counts[1:])
+        return Passages(texts, counts, starts[places], ends[places])

@@ -12,40 +12,39 @@ from ytrag_core.retrieval.model import ChunkHit, CommunityHit, Evidence, PathHit
 from ytrag_core.retrieval.sentences import Span, sentences_that_tell
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
     from ytrag_core.graph.tables import Provenance
     from ytrag_core.retrieval.fusion import RankedChunks
     from ytrag_core.retrieval.paths import Path
-    from ytrag_core.retrieval.triples import ScoredTriples
+    from ytrag_core.retrieval.routes import Run
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["assemble_evidence"]
+__all__ = ["Cards", "assemble_evidence"]
 
 _DIGITS = 6
 _LOOKED_AT = 8
 _N_STATING = 4
 
 
-def assemble_evidence(
-    view: SnapshotView,
-    question: str,
-    ranked: RankedChunks,
-    facts: ScoredTriples,
-    paths: Sequence[Path],
-    communities: Sequence[tuple[int, float]],
-    top_k: int,
-    allowed: NDArray[np.bool_] | None = None,
-) -> Evidence:
+def assemble_evidence(view: SnapshotView, question: str, ranked: RankedChunks, run: Run) -> Evidence:
     """Return evidence with names in place of ids, its timings still empty.
 
-    Only passages that are `allowed`, (n_chunks,) bool, are named as those that state a fact.
+    Parameters
+    ----------
+    view
+        The snapshot.
+    question
+        As it was asked.
+    ranked
+        The passages to show.
+    run
+        What the routes found.
     """
     rows = ranked.rows.tolist()
-    shown = {triple for path in paths for triple in path.triples} | set(facts.ids[:top_k].tolist())
-    cards = _Cards(view, sorted(shown), allowed)
+    cards = run.cards
     bearing = cards.find_sentences(rows, question)
     chunks = []
     for row, chunk, score, routes, sentences in zip(
@@ -66,49 +65,64 @@ def assemble_evidence(
                 duplicates=tuple(map(view.chunks.id, ranked.copies.get(row, ()))),
             )
         )
+    facts = cards.facts
+    scores = run.facts.scores[: len(facts)].tolist()
     return Evidence(
         question=question,
         triples=tuple(
-            cards.hit(triple, round(score, _DIGITS))
-            for triple, score in zip(facts.ids[:top_k].tolist(), facts.scores[:top_k].tolist(), strict=True)
+            cards.hit(triple, round(score, _DIGITS)) for triple, score in zip(facts, scores, strict=True)
         ),
         chunks=tuple(chunks),
         communities=tuple(
             CommunityHit(community, view.community_names[community], round(score, _DIGITS))
-            for community, score in communities
+            for community, score in run.communities
         ),
-        paths=tuple(cards.path(path) for path in paths),
+        paths=tuple(cards.path(path) for path in run.paths),
         timings_ms={},
     )
 
 
-class _Cards:
+class Cards:
     """Names, hints and provenance of some triples, looked up once each.
 
     Parameters
     ----------
     view
         The snapshot.
-    triples
-        Ids, ascending.
+    facts
+        Ids of triples, best first.
+    paths
+        Paths of further ones.
     allowed
-        (n_chunks,) bool, the passages that may be named; all without it.
+        (n_chunks,) bool, the passages that may be named as those that state a fact; all without it.
     """
 
-    def __init__(self, view: SnapshotView, triples: Sequence[int], allowed: NDArray[np.bool_] | None) -> None:
+    def __init__(
+        self,
+        view: SnapshotView,
+        facts: Sequence[int],
+        paths: Sequence[Path],
+        allowed: NDArray[np.bool_] | None,
+    ) -> None:
+        self.facts = facts
+        triples = sorted({*facts, *(triple for path in paths for triple in path.triples)})
         edges = np.array(triples, np.int32)
         heads, tails = view.heads(edges).tolist(), view.out.indices[edges].tolist()
         self._view = view
         self._ends = dict(zip(triples, zip(heads, tails, strict=True), strict=True))
-        self._relation = dict(zip(triples, view.out.relation[edges].tolist(), strict=True))
         nodes = sorted({*heads, *tails})
-        self._name = {node: view.name(node) for node in nodes}
+        names = self._name = {node: view.name(node) for node in nodes}
+        called, relations = view.relation_names, view.out.relation[edges].tolist()
+        self._names = {
+            triple: (names[head], called[relation], names[tail])
+            for triple, head, relation, tail in zip(triples, heads, relations, tails, strict=True)
+        }
         self._homonyms = view.homonyms(np.array(nodes, np.int32))
         self._rows = dict(zip(triples, _stated_in(view.triple_chunks, edges, allowed), strict=True))
         stating = sorted({row for rows in self._rows.values() for row in rows})
         ids = dict(zip(stating, view.chunks.ids_of(stating), strict=True))
         self._chunk_ids = {triple: tuple([ids[row] for row in rows]) for triple, rows in self._rows.items()}
-        self._sentences: dict[int, list[SentenceSpan]] = {triple: [] for triple in triples}
+        self._sentences: dict[int, tuple[SentenceSpan, ...]] = {}
 
     def find_sentences(self, rows: Sequence[int], question: str) -> list[list[Span]]:
         """Find the sentences that state the triples; return those of some passages that bear on a question.
@@ -125,38 +139,28 @@ class _Cards:
                 owners.append((triple, chunk_id))
         if not places:
             return []
-        relations = view.relation_names
         spans, bearing = sentences_that_tell(
             view.chunks.passages(list(places)),
             len(rows),
-            [
-                (self._name[head], relations[self._relation[triple]], self._name[tail])
-                for triple, (head, tail) in self._ends.items()
-            ],
+            list(self._names.values()),
             stated,
             {term: view.lexical.rarity(term) for term in terms},
         )
         for (triple, chunk_id), found in zip(owners, spans, strict=True):
-            self._sentences[triple] += [SentenceSpan(chunk_id, *span) for span in found]
+            here = [SentenceSpan(chunk_id, *span) for span in found]
+            self._sentences[triple] = (*self._sentences.get(triple, ()), *here)
         return bearing
 
-    def hit(self, triple: int, score: float, hints: Mapping[int, str] | None = None) -> TripleHit:
-        """Return a triple; without `hints`, each end is told apart by what is not in the triple."""
-        head, tail = self._ends[triple]
-        return TripleHit(
-            head=self._name[head],
-            relation=self._view.relation_names[self._relation[triple]],
-            tail=self._name[tail],
-            score=score,
-            chunk_ids=self._chunk_ids[triple],
-            head_hint=self._hint(head, (head, tail)) if hints is None else hints[head],
-            tail_hint=self._hint(tail, (head, tail)) if hints is None else hints[tail],
-            sentences=tuple(self._sentences[triple]),
-        )
+    def hit(self, triple: int, score: float) -> TripleHit:
+        """Return a triple, each end told apart by what is not in the triple."""
+        ends = self._ends[triple]
+        return self._called(triple, score, *(self._hint(node, ends) for node in ends))
 
     def path(self, path: Path) -> PathHit:
         """Return a path that calls a node the same in each of its triples, and no two nodes alike."""
         score = round(path.score, _DIGITS)
+        if self._homonyms.isdisjoint(path.nodes):
+            return PathHit(tuple([self._called(triple, score) for triple in path.triples]), score)
         hints: dict[int, str] = {}
         taken: set[tuple[str, str]] = set()
         for node in path.nodes:
@@ -164,7 +168,26 @@ class _Cards:
             called = (self._name[node], hint)
             hints[node] = f"{hint} #{node}".lstrip() if called in taken else hint
             taken.add(called)
-        return PathHit(tuple(self.hit(triple, score, hints) for triple in path.triples), score)
+        return PathHit(
+            tuple(
+                self._called(triple, score, *(hints[node] for node in self._ends[triple]))
+                for triple in path.triples
+            ),
+            score,
+        )
+
+    def _called(self, triple: int, score: float, head_hint: str = "", tail_hint: str = "") -> TripleHit:
+        head, relation, tail = self._names[triple]
+        return TripleHit(
+            head,
+            relation,
+            tail,
+            score,
+            self._chunk_ids[triple],
+            head_hint,
+            tail_hint,
+            self._sentences.get(triple, ()),
+        )
 
     def _hint(self, node: int, beside: Collection[int]) -> str:
         """Return what tells a node from others of its name: its type and a neighbour that is not beside it.

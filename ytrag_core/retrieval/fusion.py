@@ -200,7 +200,7 @@ def fuse(
     best = top_k(scores, min(k, scores.shape[0]))
     places = np.zeros((len(found), candidates.shape[0]), np.int64)
     for row, chunks in zip(places, found.values(), strict=True):
-        row[np.searchsorted(candidates, chunks.rows)] = np.arange(1, chunks.rows.shape[0] + 1)
+        row[candidates.searchsorted(chunks.rows)] = np.arange(1, chunks.rows.shape[0] + 1)
     names, ranks = list(found), places[:, best].T
     routes = [
         {name: rank for name, rank in zip(names, ranks_of, strict=True) if rank}

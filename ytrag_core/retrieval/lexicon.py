@@ -11,6 +11,7 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LEXICON_SPEC", "Lexicon", "NameMatch", "Unit", "build_lexicon", "name_form", "split_units"]
+__all__ = [
+    "LEXICON_SPEC",
+    "Lexicon",
+    "NameMatch",
+    "Unit",
+    "build_lexicon",
+    "name_form",
+    "question_units",
+    "split_units",
+]
 
 LEXICON_SPEC = {
     "form_key": ArraySpec(np.dtype(np.uint64), 1),
@@ -35,6 +45,7 @@ LEXICON_SPEC = {
     "unit_texts": ArraySpec(np.dtype(np.int32), 1),
     "n_texts": ArraySpec(np.dtype(np.int64), 1, length=1),
 }
+_QUESTIONS = 64
 _MAX_UNITS = 64
 _BLOCK = 65_536
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
@@ -86,6 +97,12 @@ def split_units(text: str) -> list[Unit]:
             continue
         units.append(Unit(word, match.start(), match.end(), _IS_CJK.match(word) is not None))
     return units
+
+
+@lru_cache(_QUESTIONS)
+def question_units(question: str) -> tuple[Unit, ...]:
+    """Return the units of a question, which is looked through for slips and then for names."""
+    return tuple(split_units(question))
 
 
 def name_form(units: Sequence[Unit]) -> str:
@@ -216,7 +233,7 @@ class Lexicon:
     def lookup(self, name: str) -> tuple[int, ...]:
         """Return the nodes of exactly this name, ascending."""
         form = name_form(split_units(unicodedata.normalize("NFC", name)))
-        return self._nodes(int(_hashes([form])[0])) if form else ()
+        return self._nodes(_hashes([form]))[0] if form else ()
 
     def rarities(self, names: Sequence[Sequence[str]]) -> list[float]:
         """Return the inverse document frequency of the rarest unit of each name, at least 0."""
@@ -236,26 +253,29 @@ class Lexicon:
         counts: list[int] = np.where(self.unit_hash[rows] == hashes, self.unit_texts[rows], 0).tolist()
         return counts
 
-    def _nodes(self, hashed: int) -> tuple[int, ...]:
-        key = np.uint64(hashed)
-        start, end = (int(np.searchsorted(self.form_hash, key, side)) for side in ("left", "right"))
-        return tuple(dict.fromkeys(self.form_node[start:end].tolist()))
+    def _nodes(self, keys: NDArray[np.uint64]) -> list[tuple[int, ...]]:
+        """Return the nodes of each hashed name, ascending."""
+        starts, ends = (np.searchsorted(self.form_hash, keys, side).tolist() for side in ("left", "right"))
+        return [
+            tuple(dict.fromkeys(self.form_node[start:end].tolist()))
+            for start, end in zip(starts, ends, strict=True)
+        ]
 
     def match(self, text: str) -> list[NameMatch]:
         """Return the names in `text`: longest first where they overlap, then in order of appearance."""
-        units = split_units(text)
+        units = question_units(text)
         if not units or not self.form_hash.shape[0]:
             return []
         is_han = np.fromiter((unit.is_cjk for unit in units), np.uint8, len(units))
         hashes = span_hashes(*_utf8([unit.text for unit in units]), is_han, min(self.max_units, len(units)))
         rows = np.minimum(np.searchsorted(self.form_hash, hashes), self.form_hash.shape[0] - 1)
-        hits = [
-            (length + 1, start, start + length + 1, self._nodes(int(hashes[start, length])))
-            for start, length in np.argwhere(self.form_hash[rows] == hashes).tolist()
-        ]
+        starts, lengths = np.nonzero(self.form_hash[rows] == hashes)
+        order = np.lexsort((starts, -lengths))
+        starts, lengths = starts[order], lengths[order]
         taken = [False] * len(units)
         matches: list[NameMatch] = []
-        for _, start, end, nodes in sorted(hits, key=lambda hit: (-hit[0], hit[1])):
+        ends, nodes_of = (starts + lengths + 1).tolist(), self._nodes(hashes[starts, lengths])
+        for start, end, nodes in zip(starts.tolist(), ends, nodes_of, strict=True):
             if any(taken[start:end]):
                 continue
             taken[start:end] = [True] * (end - start)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ytrag_core.kernels.ppr import ppr_push
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ytrag_core.config import RetrievalSettings
     from ytrag_core.retrieval.mentions import Mention
     from ytrag_core.retrieval.triples import ScoredTriples
     from ytrag_core.retrieval.view import PushScratch, SnapshotView
 
-__all__ = ["seed_mass", "walk_from"]
+__all__ = ["Visits", "seed_mass", "visited_passages", "walk_from"]
+
+Visits = tuple[NDArray[np.int32], NDArray[np.float32]]
+"""Vertices and how often walks visit each."""
 
 
 def seed_mass(
@@ -75,7 +77,7 @@ def _fact_ends(view: SnapshotView, facts: ScoredTriples, n_facts: int) -> dict[i
 
 def walk_from(
     view: SnapshotView, mass: Mapping[int, float], settings: RetrievalSettings, *, coarse: float = 1.0
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+) -> Visits:
     """Return the vertices that walks from `mass` visit and how often, in no order.
 
     Walks are followed down to `settings.epsilon` times `coarse`.
@@ -86,7 +88,7 @@ def walk_from(
     weights = np.fromiter((mass[vertex] for vertex in vertices.tolist()), np.float32, len(mass))
     walk = view.walk
 
-    def push(scratch: PushScratch) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def push(scratch: PushScratch) -> Visits:
         return ppr_push(
             walk.indptr,
             walk.indices,
@@ -103,3 +105,28 @@ def walk_from(
         )
 
     return view.with_scratch(push)
+
+
+def visited_passages(
+    view: SnapshotView, visited: Visits, allowed: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the passages that walks visit and that may be put forward; a walk passes through everything.
+
+    Parameters
+    ----------
+    view
+        The snapshot.
+    visited
+        As `walk_from` gives it.
+    allowed
+        (n_chunks,) bool; all without it.
+
+    Returns
+    -------
+    rows, visits
+        (n,) int32 and float32, in no order.
+    """
+    vertices, visits = visited
+    is_chunk = vertices >= view.n_nodes
+    rows, visits = vertices[is_chunk] - np.int32(view.n_nodes), visits[is_chunk]
+    return (rows, visits) if allowed is None else (rows[allowed[rows]], visits[allowed[rows]])

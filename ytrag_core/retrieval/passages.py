@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PassageIndex"]
 
+_SURPLUS = 1.1
+
 
 class PassageIndex:
     """Scores of passages over the vectors of their windows.
@@ -75,8 +77,10 @@ class PassageIndex:
         scores
             float32 cosines of each passage's best window.
         """
-        wanted, n_windows = k, len(self._owners)
-        n_chunks = len(self._indptr) - 1 if allowed is None else int(np.count_nonzero(allowed))
+        n_windows, n_all = len(self._owners), len(self._indptr) - 1
+        n_chunks = n_all if allowed is None else int(np.count_nonzero(allowed))
+        # Some of the best windows will be of one passage.
+        wanted = k if self._one_each else min(int(_SURPLUS * k * n_windows / max(n_all, 1)) + 1, n_windows)
         windows = allowed if allowed is None or self._one_each else allowed[self._owners]
         while True:
             ids, scores = search_allowed(self._index, query, wanted, windows)

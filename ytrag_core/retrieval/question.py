@@ -11,11 +11,11 @@ from ytrag_core.retrieval.spelling import respell
 
 if TYPE_CHECKING:
     from ytrag_core.config import RetrievalSettings
+    from ytrag_core.retrieval.clock import Clock
     from ytrag_core.retrieval.mentions import Mention
-    from ytrag_core.retrieval.routes import Clock
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["Asked", "read_question"]
+__all__ = ["Asked", "in_known_words", "names_in"]
 
 _HALF_WIDTH = {ord("\u3000"): " ", ord("＇"): "'"} | {
     code: code - 0xFEE0
@@ -54,11 +54,29 @@ class Asked:
         return self.text if self.text != _plain_letters(self.question) else ""
 
 
-def read_question(
-    question: str, view: SnapshotView, settings: RetrievalSettings, clock: Clock, *, on_graph: bool
+def in_known_words(question: str, view: SnapshotView) -> str:
+    """Return a question in plain letters, its slips mended."""
+    return respell(_plain_letters(question), view.lexicon)
+
+
+def names_in(
+    question: str, text: str, view: SnapshotView, settings: RetrievalSettings, clock: Clock, *, on_graph: bool
 ) -> Asked:
-    """Find the names in a question and, where routes on the graph need it, what it asks about them."""
-    text = respell(_plain_letters(question), view.lexicon)
+    """Find the names in a question and, where routes on the graph need it, what it asks about them.
+
+    Parameters
+    ----------
+    question
+        As it was asked.
+    text
+        As `in_known_words` gives it.
+    view, settings
+        Where the names are looked up, and how they are weighed.
+    clock
+        Times what is done for it.
+    on_graph
+        Whether a route needs what is asked about the names.
+    """
     mentions = find_mentions(text, view.lexicon, settings, view.name)
     names = _asked_about(mentions, view) if on_graph else []
     return Asked(question, text, mentions, residual_question(text, names) if names else "", clock)

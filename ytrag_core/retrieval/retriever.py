@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -14,6 +13,8 @@ import numpy as np
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
 from ytrag_core.retrieval.ahead import prepared_ahead
+from ytrag_core.retrieval.beside import ALONE, SecondCore
+from ytrag_core.retrieval.clock import Clock, milliseconds_since
 from ytrag_core.retrieval.conditions import metadata_filter
 from ytrag_core.retrieval.evidence import assemble_evidence
 from ytrag_core.retrieval.explain import Explanation, explain_evidence
@@ -21,17 +22,18 @@ from ytrag_core.retrieval.fusion import RankedChunks
 from ytrag_core.retrieval.masks import FilterMasks, Masks
 from ytrag_core.retrieval.model import Evidence
 from ytrag_core.retrieval.options import check_filters, check_question
-from ytrag_core.retrieval.question import Asked, read_question
+from ytrag_core.retrieval.question import Asked, in_known_words, names_in
 from ytrag_core.retrieval.rerank import reranked
-from ytrag_core.retrieval.routes import ON_GRAPH, Clock, Run, milliseconds_since
+from ytrag_core.retrieval.routes import ON_GRAPH, Run
 from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
+    from ytrag_core.retrieval.beside import Beside
     from ytrag_core.retrieval.features import PassageFeatures
     from ytrag_core.retrieval.options import Filters
     from ytrag_core.retrieval.rerank import Reranker
@@ -41,6 +43,9 @@ __all__ = ["Retriever"]
 
 _TURNS_PER_CORE = 1
 """Questions answered at a time; more only take the caches and the interpreter from each other."""
+
+_EVERY_FACT = 1 << 30
+"""More facts than a question finds."""
 
 _BLOCK = 30
 """Questions encoded together; while that is done for the next ones, these are answered."""
@@ -67,9 +72,7 @@ class Retriever:
         self._settings = settings or RetrievalSettings()
         self._filters = FilterMasks(view)
         self._turns = threading.BoundedSemaphore(_TURNS_PER_CORE * available_cores())
-        self._helper = ThreadPoolExecutor(1, thread_name_prefix="ytrag-helper")
-        self._counting = threading.Lock()
-        self._n_asked = 0
+        self._second_core = SecondCore()
 
     def retrieve(
         self,
@@ -101,13 +104,11 @@ class Retriever:
         wanted = _checked(question, top_k, routes)
         start = time.perf_counter()
         masks, filter_ms = self._masks(filters)
-        with self._turns, self._counted():
-            asked = self._read(question, wanted, filter_ms)
-            reranker = filters.get("reranker")
-            run = self._routes(asked, self._n_ranked(top_k, reranker), wanted, masks)
-            with asked.clock.stage("encode"):
-                query = self._encode(asked, run)
-            return self._answer(run, asked, query, top_k, wanted, start, masks, reranker)
+        reranker = filters.get("reranker")
+        k = self._n_ranked(top_k, reranker)
+        with self._turns, self._second_core.lent() as beside:
+            run, query = self._ask(question, wanted, masks, k, top_k, beside, filter_ms)
+            return self._answer(run, query, top_k, start, masks, reranker)
 
     def features(self, question: str) -> PassageFeatures | None:
         """Return the candidates of a question with what the fusion knows of them; None without passages.
@@ -118,21 +119,9 @@ class Retriever:
             As for `retrieve`.
         """
         wanted = _checked(question, 1, None)
-        asked = self._read(question, wanted)
-        run = self._routes(asked, 1, wanted, self._masks({})[0])
-        run.rank(self._encode(asked, run))
+        run, query = self._ask(question, wanted, self._masks({})[0], 1, 1)
+        run.rank(query)
         return run.features
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Count a question that is being answered."""
-        with self._counting:
-            self._n_asked += 1
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._n_asked -= 1
 
     def retrieve_many(
         self,
@@ -177,12 +166,13 @@ class Retriever:
             return []
         masks, filter_ms = self._masks(filters)
         reranker = filters.get("reranker")
+        k = self._n_ranked(top_k, reranker)
 
         def answer(one: Asked, query: QueryVectors) -> Evidence:
             started = time.perf_counter() - one.clock.timings_ms["encode"] / 1e3
             with self._turns:
-                run = self._routes(one, self._n_ranked(top_k, reranker), wanted, masks)
-                return self._answer(run, one, query, top_k, wanted, started, masks, reranker)
+                run = Run(self._view, self._settings, one, wanted, k, top_k, masks)
+                return self._answer(run, query, top_k, started, masks, reranker)
 
         asked = [self._read(question, wanted, filter_ms) for question in questions]
         found: list[Evidence] = []
@@ -209,13 +199,45 @@ class Retriever:
         return masks, 0.0 if types is None and where is None else milliseconds_since(start)
 
     def _read(self, question: str, wanted: frozenset[str], filter_ms: float = 0.0) -> Asked:
-        clock = Clock()
-        if filter_ms:
-            clock.timings_ms["filter"] = filter_ms
+        clock = _clock(filter_ms)
         with clock.stage("entity"):
-            return read_question(
-                question, self._view, self._settings, clock, on_graph=bool(wanted & ON_GRAPH)
-            )
+            text = in_known_words(question, self._view)
+            return self._names(question, text, wanted, clock)
+
+    def _names(self, question: str, text: str, wanted: frozenset[str], clock: Clock) -> Asked:
+        return names_in(question, text, self._view, self._settings, clock, on_graph=bool(wanted & ON_GRAPH))
+
+    def _ask(
+        self,
+        question: str,
+        wanted: frozenset[str],
+        masks: Masks,
+        k: int,
+        n_facts: int,
+        beside: Beside = ALONE,
+        filter_ms: float = 0.0,
+    ) -> tuple[Run, QueryVectors]:
+        """Read and encode a question, and start those of its routes that need no more than that.
+
+        The second core encodes it and then looks for triples near to it. Meanwhile, on this one, its names
+        are looked up, the routes are run that need no vector, and what is left of it without its names is
+        encoded.
+        """
+        clock, encode = _clock(filter_ms), self._encoder.encode_query
+        with clock.stage("entity"):
+            text = in_known_words(question, self._view)
+        with self._encoder.sharing():
+            with clock.stage("encode"):
+                encoded = beside.start(encode, text)
+            with clock.stage("entity"):
+                asked = self._names(question, text, wanted, clock)
+            run = Run(self._view, self._settings, asked, wanted, k, n_facts, masks, beside)
+            run.search_triples(encoded)
+            run.prepare()
+            with clock.stage("encode"):
+                residual = encode(asked.residual) if asked.residual else None
+                query = _query_vectors(encoded(), residual)
+        return run, query
 
     def _n_ranked(self, top_k: int, reranker: Reranker | None) -> int:
         return top_k if reranker is None else max(top_k, self._settings.n_reranked)
@@ -223,34 +245,22 @@ class Retriever:
     def _answer(
         self,
         run: Run,
-        asked: Asked,
         query: QueryVectors,
         top_k: int,
-        wanted: frozenset[str],
         start: float,
         masks: Masks,
         reranker: Reranker | None,
     ) -> Evidence:
-        clock = asked.clock
+        asked, clock = run.asked, run.asked.clock
         if masks.leave_nothing:
             evidence = Evidence(asked.question, (), (), (), (), {})
         else:
-            run, ranked, masks = self._rank(run, asked, query, wanted, masks)
+            run, ranked, masks = self._rank(run, query, masks)
             if reranker is not None:
                 with clock.stage("rerank"):
                     ranked = self._reranked(asked, ranked, reranker)
-            ranked = ranked.first(top_k)
             with clock.stage("evidence"):
-                evidence = assemble_evidence(
-                    self._view,
-                    asked.question,
-                    ranked,
-                    run.facts,
-                    run.paths,
-                    run.communities,
-                    top_k,
-                    masks.allowed.chunks,
-                )
+                evidence = assemble_evidence(self._view, asked.question, ranked.first(top_k), run)
         return replace(
             evidence,
             read_as=asked.read_as,
@@ -290,66 +300,31 @@ class Retriever:
         wanted = _checked(question, top_k, routes)
         row = None if chunk_id is None else self._view.chunks.row(chunk_id)
         masks, _ = self._masks(filters)
-        with self._turns, self._counted():
-            asked = self._read(question, wanted)
-            run = self._routes(asked, max(self._view.n_chunks, 1), wanted, masks)
-            query = self._encode(asked, run)
+        n_chunks = max(self._view.n_chunks, 1)
+        with self._turns, self._second_core.lent() as beside:
+            run, query = self._ask(question, wanted, masks, n_chunks, _EVERY_FACT, beside)
             if masks.leave_nothing:
                 ranked = RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
             else:
-                run, ranked, masks = self._rank(run, asked, query, wanted, masks)
+                run, ranked, masks = self._rank(run, query, masks)
             if (reranker := filters.get("reranker")) is not None:
-                ranked = self._reranked(asked, ranked, reranker)
+                ranked = self._reranked(run.asked, ranked, reranker)
             rows = ranked.rows[:top_k].tolist() if row is None else [row]
-            evidence = assemble_evidence(
-                self._view,
-                asked.question,
-                ranked.of(rows),
-                run.facts,
-                run.paths,
-                run.communities,
-                max(run.facts.ids.size, 1),
-                masks.allowed.chunks,
-            )
-            evidence = replace(evidence, read_as=asked.read_as, notes=masks.notes)
+            evidence = assemble_evidence(self._view, run.asked.question, ranked.of(rows), run)
+            evidence = replace(evidence, read_as=run.asked.read_as, notes=masks.notes)
             return explain_evidence(self._view, run, ranked, evidence, rows)
 
-    def _routes(self, asked: Asked, k: int, wanted: frozenset[str], masks: Masks) -> Run:
-        about = asked.residual or asked.text
-        return Run(
-            self._view, self._settings, asked.text, about, asked.mentions, wanted, k, asked.clock, masks
-        )
-
-    def _rank(
-        self, run: Run, asked: Asked, query: QueryVectors, wanted: frozenset[str], masks: Masks
-    ) -> tuple[Run, RankedChunks, Masks]:
+    def _rank(self, run: Run, query: QueryVectors, masks: Masks) -> tuple[Run, RankedChunks, Masks]:
         """Run the routes; once more with softer masks where hard ones leave nothing."""
         ranked = run.rank(query)
         if masks.is_hard and not (ranked.rows.size or run.facts.ids.size or run.paths):
             masks = self._filters.softened(masks)
-            return self._rank(self._routes(asked, run.k, wanted, masks), asked, query, wanted, masks)
+            return self._rank(run.again(masks), query, masks)
         return run, ranked, masks
 
-    def _encode(self, asked: Asked, run: Run) -> QueryVectors:
-        """Encode a question.
 
-        Where no other question needs the second core, what is left of the question without its names is
-        encoded there, and then, that being shorter, the routes are run that need no vectors.
-        """
-        encode = self._encoder.encode_query
-        if not asked.residual:
-            return _query_vectors(encode(asked.text), None)
-        if self._n_asked > 1 or available_cores() == 1:
-            return _query_vectors(encode(asked.text), encode(asked.residual))
-
-        def beside() -> NDArray[np.float32]:
-            vector = encode(asked.residual)
-            run.prepare()
-            return vector
-
-        with self._encoder.sharing():
-            residual = self._helper.submit(beside)
-            return _query_vectors(encode(asked.text), residual.result())
+def _clock(filter_ms: float) -> Clock:
+    return Clock({"filter": filter_ms} if filter_ms else {})
 
 
 def _query_vectors(question: NDArray[np.float32], residual: NDArray[np.float32] | None) -> QueryVectors:

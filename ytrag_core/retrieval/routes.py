@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ytrag_core.kernels.gather import scores_behind
+from ytrag_core.retrieval.behind import behind_communities, behind_names, behind_paths, behind_triples
+from ytrag_core.retrieval.beside import ALONE
 from ytrag_core.retrieval.bridge import bridge_scores
 from ytrag_core.retrieval.copies import LOOKED_BEHIND, copies_behind
+from ytrag_core.retrieval.evidence import Cards
 from ytrag_core.retrieval.features import PassageFeatures, passage_features, resemblance
 from ytrag_core.retrieval.fusion import (
     RankedChunks,
@@ -25,72 +25,47 @@ from ytrag_core.retrieval.fusion import (
 )
 from ytrag_core.retrieval.masked import search_allowed
 from ytrag_core.retrieval.masks import Masks, Selection
-from ytrag_core.retrieval.mentions import Mention, telling
-from ytrag_core.retrieval.pagerank import seed_mass, walk_from
+from ytrag_core.retrieval.mentions import telling
+from ytrag_core.retrieval.pagerank import seed_mass, visited_passages, walk_from
 from ytrag_core.retrieval.paths import Path, find_paths, prefer_paths
-from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples
+from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples, nearest_triples
 from ytrag_core.retrieval.weights import FusionWeights
+from ytrag_core.retrieval.worded import Worded, find_by_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from ytrag_core.config import RetrievalSettings
-    from ytrag_core.graph.tables import Provenance
+    from ytrag_core.retrieval.beside import Beside
+    from ytrag_core.retrieval.pagerank import Visits
+    from ytrag_core.retrieval.question import Asked
     from ytrag_core.retrieval.trust import Spread
     from ytrag_core.retrieval.view import SnapshotView
 
-__all__ = ["ON_GRAPH", "Clock", "Run", "milliseconds_since"]
+__all__ = ["ON_GRAPH", "Run"]
 
 ON_GRAPH = frozenset({"triple", "path", "ppr"})
 _N_COMMUNITIES = 5
 _N_ALIKE = 8
-_MEMBERS = 512
-_COARSE = 10.0
-"""A walk that only weighs passages is followed less far than one that also puts them forward."""
 _COMMUNITY_BONUS = 0.05
-_NODE_BONUS = 0.5
-_EVERY = np.empty(0, bool)
-
-
-@dataclass(slots=True)
-class Clock:
-    """Milliseconds by stage; what a stage does in several turns is summed."""
-
-    timings_ms: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Note how long what is done inside takes."""
-        start = time.perf_counter()
-        yield
-        spent = self.timings_ms.get(name, 0.0) + milliseconds_since(start)
-        self.timings_ms[name] = round(spent, 3)
-
-
-def milliseconds_since(start: float) -> float:
-    """Return the milliseconds since a reading of the clock."""
-    return round((time.perf_counter() - start) * 1e3, 3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Worded:
-    """What a question finds by its words alone.
+class _Near:
+    """What the question finds among triples by its vector alone.
 
     Attributes
     ----------
-    bm25
-        The passages by words; None where no route asks for them.
-    coverage
-        (n_chunks,) float32; empty where no route asks for it.
-    from_names
-        (n_chunks,) float32, how often walks from the question's names visit each passage; None likewise.
+    triples
+        See `nearest_triples`.
+    spread
+        Where its similarities to all triples lie.
     """
 
-    bm25: RouteChunks | None
-    coverage: NDArray[np.float32]
-    from_names: NDArray[np.float32] | None
+    triples: list[NDArray[np.int32]]
+    spread: Spread
 
 
 class Run:
@@ -103,54 +78,104 @@ class Run:
         self,
         view: SnapshotView,
         settings: RetrievalSettings,
-        question: str,
-        asked_about: str,
-        mentions: list[Mention],
+        asked: Asked,
         wanted: frozenset[str],
         k: int,
-        clock: Clock,
+        n_facts: int,
         masks: Masks | None = None,
+        beside: Beside = ALONE,
     ) -> None:
         self._view = view
         self._settings = settings
-        self._question = question
-        self._asked_about = asked_about
+        self.asked = asked
+        self._question, self.mentions, self._clock = asked.text, asked.mentions, asked.clock
         self._wanted = wanted
         self.k, self._n_candidates = k, max(settings.n_candidates, k)
-        self._clock = clock
+        self._n_facts = n_facts
+        self._beside = beside
         self._query: QueryVectors
-        self._worded: _Worded | None = None
+        self._near: Callable[[], _Near] | None = None
         self._found: dict[str, RouteChunks] = {}
         masks = masks or Masks(Selection(view))
         self._masks, self._allowed = masks, masks.allowed
         self.seeds: dict[int, float] = {}
         self.trust: dict[str, float] = {}
-        self.mentions = mentions
-        self.facts = _no_triples()
+        self.facts = ScoredTriples.none()
         self.paths: list[Path] = []
         self.communities: list[tuple[int, float]] = []
         self.features: PassageFeatures | None = None
 
+    def again(self, masks: Masks) -> Run:
+        """Return the same, not yet run, with other masks."""
+        return Run(
+            self._view, self._settings, self.asked, self._wanted, self.k, self._n_facts, masks, self._beside
+        )
+
     def prepare(self) -> None:
         """Run the routes that need no vectors."""
-        self._by_words()
+        _ = self._worded
+
+    @cached_property
+    def cards(self) -> Cards:
+        """The triples to show, looked up: of the facts the first `n_facts`, and those of all paths."""
+        facts, paths = self.facts.ids[: self._n_facts].tolist(), self.paths
+        return Cards(self._view, facts, paths, self._allowed.chunks)
+
+    def search_triples(self, encoded: Callable[[], NDArray[np.float32]]) -> None:
+        """Start the search for triples near to the question: beside, behind where the question is encoded.
+
+        Parameters
+        ----------
+        encoded
+            Waits for the vector of the question.
+        """
+        if self._wanted & ON_GRAPH:
+            self._near = self._beside.start(self._nearest_triples, encoded)
+
+    def _nearest_triples(self, encoded: Callable[[], NDArray[np.float32]]) -> _Near:
+        question, view = encoded(), self._view
+        with self._clock.stage("triple"):
+            near = nearest_triples(view, question, self._masks)
+            return _Near(near, view.triple_background.spread(question))
 
     def rank(self, query: QueryVectors) -> RankedChunks:
         """Run the wanted routes with the vectors of the question, and fuse them."""
         self._query = query
-        wanted, clock = self._wanted, self._clock
-        if wanted & ON_GRAPH:
+        view, wanted, clock = self._view, self._wanted, self._clock
+        if self._near is None:
+            self.search_triples(lambda: query.question)
+        dense = self._nearest_passages()
+        trust = self.trust = {}
+        if dense is not None and dense.rows.size:
+            trust["dense"] = self._passage_spread.trust(float(dense.scores[0]))
+        if self._near is not None:
+            near = self._near()
             with clock.stage("triple"):
-                self.facts = match_triples(self._view, self._query, self.mentions, masks=self._masks)
+                self.facts = match_triples(view, query, self.mentions, near.triples, self._masks)
+            if self.facts.ids.size:
+                best = float(self.facts.similarity.max())
+                trust["triple"] = trust["path"] = near.spread.trust(best)
+        by_text = {"dense": dense, "bm25": self._worded.bm25}
+        texts = {route: chunks for route, chunks in by_text.items() if chunks is not None}
+        walking = self._start_walk(texts) if "ppr" in wanted and view.n_chunks else None
         if "path" in wanted:
             with clock.stage("path"):
                 self.paths = self._find_paths()
         if "community" in wanted:
             with clock.stage("community"):
                 self.communities = self._nearest_communities()
-        if self._view.n_chunks == 0:
+        if view.n_chunks == 0:
             return RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
-        return self._rank_chunks()
+        return self._rank_chunks(texts, walking)
+
+    def _nearest_passages(self) -> RouteChunks | None:
+        """Return the passages nearest to the question, which walks start from too; None without need."""
+        view = self._view
+        if not view.n_chunks or not self._wanted & {"ppr", "dense", "bridge"}:
+            return None
+        with self._clock.stage("dense"):
+            allowed = self._allowed.chunks
+            return RouteChunks(*view.chunk_index.search(self._query.question, self._n_candidates, allowed))
 
     def _find_paths(self) -> list[Path]:
         """Search from the question's names, or from the heads of its best facts where it has none."""
@@ -162,7 +187,9 @@ class Run:
         if not seeds:
             best = self.facts.ids[: self._settings.n_facts]
             seeds = dict.fromkeys(self._view.heads(best).tolist(), 1.0)
-        asked = self._view.relation_words.asked(self._asked_about)
+        asked = self._worded.relations
+        if asked is None:
+            return []
         paths = find_paths(self._view, self._query, asked, seeds, self._settings, self._allowed)
         preferred = self._masks.preferred
         if preferred is not None and preferred.triples is not None:
@@ -182,15 +209,20 @@ class Run:
         best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
         return best[:_N_COMMUNITIES]
 
-    def _rank_chunks(self) -> RankedChunks:
+    def _rank_chunks(
+        self, texts: Mapping[str, RouteChunks], walking: Callable[[], Visits] | None
+    ) -> RankedChunks:
         found, wanted, n_candidates = self._found, self._wanted, self._n_candidates
-        worded = self._by_words()
-        texts = self._text_routes(worded)
-        trust = self.trust = self._trust(texts)
-        walked = self._walk(texts, trust, n_candidates) if "ppr" in wanted else None
+        worded, trust = self._worded, self.trust
+        with self._clock.stage("evidence"):
+            _ = self.cards
         with self._clock.stage("fuse"):
-            found |= {route: chunks for route, chunks in texts.items() if route in wanted}
-            self._graph_chunks(n_candidates)
+            behind = self._behind()
+        walked = None
+        if walking is not None:
+            walked, found["ppr"] = self._walked(walking())
+        with self._clock.stage("fuse"):
+            found |= {route: chunks for route, chunks in texts.items() if route in wanted} | behind
             first = found or texts  # a second hop alone starts from what the texts say
             rows = np.unique(np.concatenate([chunks.rows for chunks in first.values()]))
             values = passage_features(
@@ -201,7 +233,9 @@ class Run:
                 titles=self._view.titles.shares(self._question, rows) if "bm25" in first else None,
                 walked=walked,
                 from_names=worded.from_names,
-                resembling=self._resembling(rows) if "dense" in first else None,
+                resembling=resemblance(self._view, self._query, self._passage_spread, rows)
+                if "dense" in first
+                else None,
             )
         named = np.unique(np.array([n for m in self.mentions for n in m.nodes], np.int32))
         if "bridge" in wanted:
@@ -240,150 +274,55 @@ class Run:
         weights = FusionWeights.shipped().weights if settings.weights is None else settings.weights
         return weigh(features, weights)
 
-    def _resembling(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        return resemblance(self._view, self._query, self._passage_spread, rows)
-
     @cached_property
     def _passage_spread(self) -> Spread:
         """Where the similarities of the question to all passages lie."""
         return self._view.passage_background.spread(self._query.question)
 
-    def _trust(self, texts: Mapping[str, RouteChunks]) -> dict[str, float]:
-        """Return how far the question is to be trusted to tell passages and triples apart by meaning."""
-        view, query = self._view, self._query.question
-        trust = {}
-        if "dense" in texts and texts["dense"].rows.size:
-            trust["dense"] = self._passage_spread.trust(float(texts["dense"].scores[0]))
-        if self.facts.ids.size:
-            best = float(self.facts.similarity.max())
-            trust["triple"] = trust["path"] = view.triple_background.spread(query).trust(best)
-        return trust
+    @cached_property
+    def _worded(self) -> Worded:
+        """What the question finds by its words alone."""
+        return find_by_words(
+            self._view, self._settings, self.asked, self._wanted, self._n_candidates, self._allowed.chunks
+        )
 
-    def _text_routes(self, worded: _Worded) -> dict[str, RouteChunks]:
-        """Return what the text routes put forward, for walks too."""
-        texts = {}
-        if self._wanted & {"ppr", "dense", "bridge"}:
-            with self._clock.stage("dense"):
-                index, allowed = self._view.chunk_index, self._allowed.chunks
-                texts["dense"] = RouteChunks(*index.search(self._query.question, self._n_candidates, allowed))
-        if worded.bm25 is not None:
-            texts["bm25"] = worded.bm25
-        return texts
+    def _behind(self) -> dict[str, RouteChunks]:
+        """Return the passages behind what the routes found in the graph."""
+        view, wanted, masks, k = self._view, self._wanted, self._masks, self._n_candidates
+        found: dict[str, RouteChunks] = {}
+        if "entity" in wanted:
+            found["entity"] = behind_names(view, self.mentions, masks, k)
+        if "triple" in wanted:
+            found["triple"] = behind_triples(view, self.facts, masks, k)
+        if "path" in wanted:
+            found["path"] = behind_paths(view, self.paths, masks, k)
+        if "community" in wanted:
+            found["community"] = behind_communities(view, self.communities, masks, k)
+        return found
 
-    def _by_words(self) -> _Worded:
-        if self._worded is None:
-            n_chunks, wanted = self._view.n_chunks, self._wanted
-            bm25, coverage = None, np.empty(0, np.float32)
-            if n_chunks and wanted & {"ppr", "bm25", "bridge"}:
-                with self._clock.stage("bm25"):
-                    coverage = self._view.lexical.coverage(self._question)
-                    if self._allowed.chunks is not None:
-                        coverage = np.where(self._allowed.chunks, coverage, np.float32(0.0))
-                    bm25 = best_chunks(coverage, self._n_candidates)
-            from_names = self._walk_from_names() if n_chunks and "entity" in wanted else None
-            self._worded = _Worded(bm25, coverage, from_names)
-        return self._worded
-
-    def _walk(
-        self, texts: Mapping[str, RouteChunks], trust: Mapping[str, float], n_candidates: int
-    ) -> NDArray[np.float32]:
-        """Run the walk and return (n_chunks,) how often it visits each passage."""
-        view = self._view
+    def _start_walk(self, texts: Mapping[str, RouteChunks]) -> Callable[[], Visits]:
+        """Start the walk; the seeds are the same however many passages are asked for, as `explain` does."""
+        view, settings, trust = self._view, self._settings, self.trust
         with self._clock.stage("ppr"):
-            # The same seeds however many passages are asked for: `explain` asks for all.
-            n_seeds = self._settings.n_candidates
+            n_seeds = settings.n_candidates
             passages = [
                 (text.rows[:n_seeds], text.scores[:n_seeds], trust.get(route, 1.0))
                 for route, text in texts.items()
             ]
             facts_trust = trust.get("triple", 1.0)
-            mass = seed_mass(view, self.mentions, self.facts, facts_trust, passages, self._settings)
-            self.seeds = mass
-            vertices, visits = walk_from(view, mass, self._settings)
-            is_chunk = self._arrivals(vertices)
-            rows, visits = vertices[is_chunk] - np.int32(view.n_nodes), visits[is_chunk]
+            self.seeds = seed_mass(view, self.mentions, self.facts, facts_trust, passages, settings)
+        return self._beside.start(self._timed_walk)
+
+    def _timed_walk(self) -> Visits:
+        with self._clock.stage("ppr"):
+            return walk_from(self._view, self.seeds, self._settings)
+
+    def _walked(self, visited: Visits) -> tuple[NDArray[np.float32], RouteChunks]:
+        """Return (n_chunks,) how often a walk visits each passage, and those that it visits most."""
+        view = self._view
+        with self._clock.stage("ppr"):
+            rows, visits = visited_passages(view, visited, self._allowed.chunks)
             walked = np.zeros(view.n_chunks, np.float32)
             walked[rows] = visits
             order = np.argsort(rows)
-            self._found["ppr"] = best_chunks(visits[order], 2 * n_candidates, rows[order])
-        return walked
-
-    def _arrivals(self, vertices: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which vertices are passages that may be put forward; a walk passes through everything."""
-        n_nodes, allowed = self._view.n_nodes, self._allowed.chunks
-        is_chunk: NDArray[np.bool_] = vertices >= n_nodes
-        if allowed is not None:
-            is_chunk[is_chunk] = allowed[vertices[is_chunk] - n_nodes]
-        return is_chunk
-
-    def _walk_from_names(self) -> NDArray[np.float32]:
-        """Return (n_chunks,) how often walks from the question's names alone visit each passage."""
-        view = self._view
-        with self._clock.stage("entity"):
-            mass = seed_mass(view, self.mentions, _no_triples(), 0.0, (), self._settings)
-            vertices, visits = walk_from(view, mass, self._settings, coarse=_COARSE)
-            is_chunk = self._arrivals(vertices)
-            walked = np.zeros(view.n_chunks, np.float32)
-            walked[vertices[is_chunk] - view.n_nodes] = visits[is_chunk]
-        return walked
-
-    def _graph_chunks(self, n_candidates: int) -> None:
-        """Add the passages behind names, triples, paths and communities."""
-        view, found = self._view, self._found
-        allowed = self._allowed.chunks
-        if "entity" in self._wanted:
-            weights = {node: m.weight / len(m.nodes) for m in self.mentions for node in m.nodes}
-            weights = self._of_wanted_types(weights)
-            found["entity"] = _behind(view.node_chunks, weights, n_candidates, allowed)
-        if "triple" in self._wanted:
-            scores = dict(zip(self.facts.ids.tolist(), self.facts.scores.tolist(), strict=True))
-            found["triple"] = _behind(view.triple_chunks, scores, n_candidates, allowed)
-        if "path" in self._wanted:
-            scores = {triple: path.score for path in reversed(self.paths) for triple in path.triples}
-            found["path"] = _behind(view.triple_chunks, scores, n_candidates, allowed)
-        if "community" in self._wanted:
-            scores = {}
-            for community, score in reversed(self.communities):
-                start, end = view.members.indptr[community : community + 2].tolist()
-                members = view.members.chunks[start:end]
-                if self._allowed.nodes is not None:
-                    members = members[self._allowed.nodes[members]]
-                n_members = max(members.shape[0], 1)
-                scores.update(dict.fromkeys(members[:_MEMBERS].tolist(), score / n_members))
-            found["community"] = _behind(view.node_chunks, scores, n_candidates, allowed, add=True)
-
-    def _of_wanted_types(self, weights: dict[int, float]) -> dict[int, float]:
-        """Return the named nodes that are allowed; those that are preferred weigh more."""
-        allowed, preferred = self._allowed.nodes, self._masks.preferred
-        if allowed is not None:
-            weights = {node: weight for node, weight in weights.items() if allowed[node]}
-        if preferred is not None and preferred.nodes is not None:
-            factor = 1.0 + _NODE_BONUS
-            weights = {
-                node: factor * weight if preferred.nodes[node] else weight for node, weight in weights.items()
-            }
-        return weights
-
-
-def _no_triples() -> ScoredTriples:
-    return ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
-
-
-def _behind(
-    provenance: Provenance,
-    scores: Mapping[int, float],
-    k: int,
-    allowed: NDArray[np.bool_] | None,
-    *,
-    add: bool = False,
-) -> RouteChunks:
-    """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
-    rows, totals = scores_behind(
-        provenance.indptr,
-        provenance.chunks,
-        np.fromiter(scores, np.int32, len(scores)),
-        np.fromiter(scores.values(), np.float32, len(scores)),
-        _EVERY if allowed is None else allowed,
-        add,
-    )
-    return best_chunks(totals, k, rows)
+            return walked, best_chunks(visits[order], 2 * self._n_candidates, rows[order])

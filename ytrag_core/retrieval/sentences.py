@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SENTENCE_SPEC", "Passage", "Span", "passage_of", "sentence_arrays", "sentences_that_tell"]
+__all__ = ["SENTENCE_SPEC", "Passages", "Span", "sentence_arrays", "sentences_that_tell"]
 
 Span = tuple[int, int]
 """Offsets in characters in the text of a passage, end exclusive."""
@@ -39,29 +39,31 @@ SENTENCE_SPEC = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Passage:
-    """A text and its sentences.
+class Passages:
+    """Texts and their sentences.
 
     Attributes
     ----------
-    text
-        The text.
+    texts
+        The texts.
+    indptr
+        (n_texts + 1,) int64, where the sentences of each begin.
     starts, ends
-        (n_sentences,) int32 offsets in it, ascending.
+        (n_sentences,) int32 offsets in characters in the text of each, ascending.
     """
 
-    text: str
+    texts: Sequence[str]
+    indptr: NDArray[np.int64]
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
 
+    @classmethod
+    def split(cls, texts: Sequence[str]) -> Passages:
+        """Return texts with their sentences."""
+        return cls(texts, *sentence_arrays(texts).values())
 
-def passage_of(text: str) -> Passage:
-    """Return a text with its sentences."""
-    spans = np.array(split_sentences(text), np.int32).reshape(-1, 2)
-    return Passage(text, spans[:, 0], spans[:, 1])
 
-
-def sentence_arrays(texts: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+def sentence_arrays(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Return the arrays of `SENTENCE_SPEC`."""
     counts, pieces = [0], [np.empty((0, 2), np.int32)]
     for text in texts:
@@ -77,7 +79,7 @@ def sentence_arrays(texts: Iterable[str]) -> dict[str, NDArray[np.generic]]:
 
 
 def sentences_that_tell(
-    passages: Sequence[Passage],
+    passages: Passages,
     n_shown: int,
     triples: Sequence[tuple[str, str, str]],
     stated: Sequence[tuple[int, int]],
@@ -121,12 +123,9 @@ def sentences_that_tell(
         groups += (whole[head], whole[tail], parts[head], parts[tail], parts[relation])
     asked = [needles.setdefault(word, len(needles)) for word in words]
     pairs = np.array(stated, np.int32).reshape(-1, 2)
-    text, text_indptr = _codes([_folded(passage.text) for passage in passages])
+    text, text_indptr = _codes(list(map(_folded, passages.texts)))
     needle, needle_indptr = _codes(list(needles))
-    none = np.empty(0, np.int32)
-    starts = np.concatenate([none, *(passage.starts for passage in passages)])
-    ends = np.concatenate([none, *(passage.ends for passage in passages)])
-    indptr = np.cumsum([0, *(len(passage.starts) for passage in passages)], dtype=np.int64)
+    indptr, starts, ends = passages.indptr, passages.starts, passages.ends
     stating, bearing = telling_sentences(
         text,
         text_indptr,
@@ -182,8 +181,9 @@ def _folded(text: str) -> str:
 
 def _codes(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Return the code points of texts side by side, and where each begins."""
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    return codes, np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    indptr = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=indptr[1:])
+    return np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32), indptr
 
 
 @cache

@@ -11,7 +11,7 @@ from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ytrag_core.retrieval.lexicon import split_units
+from ytrag_core.retrieval.lexicon import question_units
 from ytrag_core.retrieval.mentions import FUNCTION_WORDS
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def respell(text: str, lexicon: Lexicon) -> str:
     lexicon
         Knows the words of all texts.
     """
-    words = [unit for unit in split_units(text) if unit.text.isalpha() and not unit.is_cjk]
+    words = [unit for unit in question_units(text) if unit.text.isalpha() and not unit.is_cjk]
     counts = lexicon.n_holding([unit.text for unit in words])
     unknown = [
         unit

@@ -75,6 +75,7 @@ class TitleIndex:
         terms = self._terms[positions]
         rarity = self._lexical.rarities[terms]
         whole = np.bincount(owner, rarity, rows.shape[0])
-        held = np.bincount(owner, np.where(np.isin(terms, asked), rarity, 0.0), rows.shape[0])
+        is_asked = (terms == asked[:, None]).any(axis=0)
+        held = np.bincount(owner, np.where(is_asked, rarity, 0.0), rows.shape[0])
         shares: NDArray[np.float32] = (held / np.maximum(whole, 1e-9)).astype(np.float32)
         return shares

@@ -11,13 +11,14 @@ from ytrag_core.kernels.edges import row_dots
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.topk import top_k
 from ytrag_core.retrieval.masked import allowed_entries, search_allowed
-from ytrag_core.retrieval.masks import Masks, Selection
+from ytrag_core.retrieval.masks import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from ytrag_core.retrieval.masks import Masks
     from ytrag_core.retrieval.mentions import Mention
     from ytrag_core.retrieval.view import SnapshotView
 
@@ -26,6 +27,7 @@ __all__ = [
     "ScoredTriples",
     "incident_triples",
     "match_triples",
+    "nearest_triples",
     "relation_scores",
     "triple_scores",
 ]
@@ -76,6 +78,11 @@ class ScoredTriples:
     ids: NDArray[np.int32]
     scores: NDArray[np.float32]
     similarity: NDArray[np.float32]
+
+    @classmethod
+    def none(cls) -> ScoredTriples:
+        """Return no triples."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 def triple_scores(
@@ -138,39 +145,62 @@ def incident_triples(
     return triples, other, owner
 
 
+def nearest_triples(
+    view: SnapshotView, question: NDArray[np.float32], masks: Masks, n_triples: int = _N_TRIPLES
+) -> list[NDArray[np.int32]]:
+    """Return the triples nearest to a question by meaning, among those allowed and among those preferred.
+
+    By their sentences; without sentences, the triples of the nodes with the nearest names.
+
+    Parameters
+    ----------
+    view
+        The snapshot.
+    question
+        (d,) float32 vector of the question.
+    masks
+        What may be returned.
+    n_triples
+        Most sentences of each.
+    """
+    found = []
+    for chosen in (masks.allowed, masks.preferred):
+        if chosen is None or view.n_triples == 0:
+            continue
+        if view.triple_index is not None:
+            found.append(search_allowed(view.triple_index, question, n_triples, chosen.triples)[0])
+        else:
+            near = _nearest_nodes(view, question, chosen)
+            found.append(incident_triples(view, near, _NEAR_ROW_LIMIT, chosen)[0])
+    return found
+
+
 def match_triples(
     view: SnapshotView,
     query: QueryVectors,
     mentions: Sequence[Mention],
+    near: Sequence[NDArray[np.int32]],
+    masks: Masks,
     n_triples: int = _N_TRIPLES,
-    masks: Masks | None = None,
 ) -> ScoredTriples:
     """Return the triples that answer to the question by meaning or by name.
 
-    Candidates are the nearest sentences (or, without sentences, the triples of the nearest names) and the
-    triples of the nodes that the question names: all of a node, or those of the relations nearest to the
-    question where it has very many. A triple of a named node scores its similarity and half the name's
-    weight. Without sentences a fifth is added where the name is the head ("the part of X" is no part of which
-    X is), and half the cosine of the relation and of what the question asks about its names, because the mean
-    over a triple's parts says little about the relation. With masks, the best are taken among the triples
-    that they allow; those that they prefer score a fifth more.
+    Candidates are those near by meaning, as `nearest_triples` gives them, and the triples of the nodes that
+    the question names: all of a node, or those of the relations nearest to the question where it has very
+    many. A triple of a named node scores its similarity and half the name's weight. Without sentences a fifth
+    is added where the name is the head ("the part of X" is no part of which X is), and half the cosine of the
+    relation and of what the question asks about its names, because the mean over a triple's parts says little
+    about the relation. With masks, the best are taken among the triples that they allow; those that they
+    prefer score a fifth more.
     """
-    masks = masks or Masks(Selection(view))
     if view.n_triples == 0:
-        return ScoredTriples(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+        return ScoredTriples.none()
     nodes, weights = _named_nodes(mentions)
     composed = view.triple_index is None
-    candidates = []
+    candidates = list(near)
     for chosen in (masks.allowed, masks.preferred):
-        if chosen is None:
-            continue
-        candidates += _named_triples(view, nodes, query.residual, chosen)
-        if view.triple_index is not None:
-            near = search_allowed(view.triple_index, query.question, n_triples, chosen.triples)[0]
-            candidates.append(near)
-        else:
-            near = _nearest_nodes(view, query.question, chosen)
-            candidates.append(incident_triples(view, near, _NEAR_ROW_LIMIT, chosen)[0])
+        if chosen is not None:
+            candidates += _named_triples(view, nodes, query.residual, chosen)
     ids = np.unique(np.concatenate(candidates)).astype(np.int32)
     similarity = triple_scores(view, ids, query.question)
     heads = _weight_of(view.heads(ids), nodes, weights)

@@ -1,0 +1,66 @@
+"""Work on a second core while the first goes on.
+
+It pays for what holds no lock of the interpreter: the encoder and the longer kernels.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from ytrag_core.config import available_cores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["ALONE", "Beside", "SecondCore"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Beside:
+    """Where a question has something done beside its own thread.
+
+    Parameters
+    ----------
+    pool
+        Does it; without it, the caller does it at once.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor | None = None) -> None:
+        self._pool = pool
+
+    def start(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
+        """Start something and return what waits for its result, or raises what it raised."""
+        if self._pool is None:
+            result = do(*args, **kwargs)
+            return lambda: result
+        return self._pool.submit(do, *args, **kwargs).result
+
+
+ALONE = Beside()
+"""Nothing is done beside: all cores are busy, or there is one."""
+
+
+class SecondCore:
+    """Lends a second core to a question that is asked while no other is."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ytrag-beside")
+        self._counting = threading.Lock()
+        self._n_asked = 0
+
+    @contextmanager
+    def lent(self) -> Iterator[Beside]:
+        """Count a question that is being answered, and lend it the core if it is the only one."""
+        with self._counting:
+            self._n_asked += 1
+            is_alone = self._n_asked == 1
+        try:
+            yield Beside(self._pool) if is_alone and available_cores() > 1 else ALONE
+        finally:
+            with self._counting:
+                self._n_asked -= 1
