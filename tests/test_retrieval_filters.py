@@ -248,8 +248,8 @@ def retriever_of(kb: KnowledgeBase) -> Retriever:
 def run_of(kb: KnowledgeBase, types: TypeFilter | None, where: str | None, routes: set[str]) -> Run:
     retriever = retriever_of(kb)
     masks, _ = retriever._masks({"types": types, "where": where})
-    run, query = retriever._ask(QUESTION, frozenset(routes), masks, N, N)
-    run.rank(query)
+    run = retriever._ask(QUESTION, frozenset(routes), masks, N, N)
+    run.rank()
     return run
 
 
@@ -299,7 +299,7 @@ def test_the_best_triples_are_taken_among_those_allowed(
         assert set(found) == allowed or kb.view.triple_index is None
     if kb.view.triple_index is not None:
         vectors = kb.view.triple_index.vectors.astype(np.float32)
-        similar = vectors @ run._query.question
+        similar = vectors @ run.query.question
         nearest = sorted(allowed, key=lambda row: -similar[row])[:20]
         bar = float(run.facts.scores.min())
         assert all(row in found or similar[row] <= bar + 1e-3 for row in nearest)
@@ -338,7 +338,7 @@ def test_communities_have_a_member_there(kb: KnowledgeBase, where: str) -> None:
             for node in members.chunks[members.indptr[community] : members.indptr[community + 1]].tolist()
         )
     ]
-    similar = arrays @ run._query.question
+    similar = arrays @ run.query.question
     wanted = sorted((float(similar[community]) for community in allowed), reverse=True)[:5]
     assert {community for community, _ in run.communities} <= set(allowed)
     assert [score for _, score in run.communities] == pytest.approx(wanted, abs=1e-3)

@@ -79,9 +79,9 @@ class PassageIndex:
         """
         n_windows, n_all = len(self._owners), len(self._indptr) - 1
         n_chunks = n_all if allowed is None else int(np.count_nonzero(allowed))
+        windows = allowed if allowed is None or self._one_each else allowed[self._owners]
         # Some of the best windows will be of one passage.
         wanted = k if self._one_each else min(int(_SURPLUS * k * n_windows / max(n_all, 1)) + 1, n_windows)
-        windows = allowed if allowed is None or self._one_each else allowed[self._owners]
         while True:
             ids, scores = search_allowed(self._index, query, wanted, windows)
             if self._one_each:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
-from ytrag_core.retrieval.ahead import prepared_ahead
+from ytrag_core.retrieval.ahead import blocks_of, prepared_ahead
 from ytrag_core.retrieval.beside import ALONE, SecondCore
 from ytrag_core.retrieval.clock import Clock, milliseconds_since
 from ytrag_core.retrieval.conditions import metadata_filter
@@ -28,7 +27,7 @@ from ytrag_core.retrieval.routes import ON_GRAPH, Run
 from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,8 +46,8 @@ _TURNS_PER_CORE = 1
 _EVERY_FACT = 1 << 30
 """More facts than a question finds."""
 
-_BLOCK = 30
-"""Questions encoded together; while that is done for the next ones, these are answered."""
+_BLOCKS = (4, 32)
+"""Questions encoded and searched for together: at first and at most."""
 
 
 class Retriever:
@@ -107,8 +106,8 @@ class Retriever:
         reranker = filters.get("reranker")
         k = self._n_ranked(top_k, reranker)
         with self._turns, self._second_core.lent() as beside:
-            run, query = self._ask(question, wanted, masks, k, top_k, beside, filter_ms)
-            return self._answer(run, query, top_k, start, masks, reranker)
+            run = self._ask(question, wanted, masks, k, top_k, beside, filter_ms)
+            return self._answer(run, top_k, start, masks, reranker)
 
     def features(self, question: str) -> PassageFeatures | None:
         """Return the candidates of a question with what the fusion knows of them; None without passages.
@@ -119,8 +118,8 @@ class Retriever:
             As for `retrieve`.
         """
         wanted = _checked(question, 1, None)
-        run, query = self._ask(question, wanted, self._masks({})[0], 1, 1)
-        run.rank(query)
+        run = self._ask(question, wanted, self._masks({})[0], 1, 1)
+        run.rank()
         return run.features
 
     def retrieve_many(
@@ -133,7 +132,7 @@ class Retriever:
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
-        They are encoded in blocks, each while the one before is answered.
+        They are read, encoded and looked for in blocks, each while the one before is answered.
 
         Parameters
         ----------
@@ -145,7 +144,7 @@ class Retriever:
         Returns
         -------
         list of Evidence
-            As `retrieve` gives it; of the time of encoding a block each has an equal share.
+            As `retrieve` gives it; of the time that a block takes together each has an equal share.
 
         Raises
         ------
@@ -168,27 +167,29 @@ class Retriever:
         reranker = filters.get("reranker")
         k = self._n_ranked(top_k, reranker)
 
-        def answer(one: Asked, query: QueryVectors) -> Evidence:
-            started = time.perf_counter() - one.clock.timings_ms["encode"] / 1e3
-            with self._turns:
-                run = Run(self._view, self._settings, one, wanted, k, top_k, masks)
-                return self._answer(run, query, top_k, started, masks, reranker)
+        def read() -> Iterator[list[Run]]:
+            for block in blocks_of(questions, *_BLOCKS):
+                asked = [self._read(question, wanted, filter_ms) for question in block]
+                yield [Run(self._view, self._settings, one, wanted, k, top_k, masks) for one in asked]
 
-        asked = [self._read(question, wanted, filter_ms) for question in questions]
-        found: list[Evidence] = []
-        with ThreadPoolExecutor(max(1, available_cores() // 2), thread_name_prefix="ytrag-retrieve") as pool:
-            for block, queries in prepared_ahead(asked, _BLOCK, self._encode_block):
-                found += pool.map(answer, block, queries)
+        found = []
+        with self._turns, self._second_core.lent():
+            for runs in prepared_ahead(read(), self._encode_and_search):
+                for run in runs:
+                    start = time.perf_counter() - sum(run.asked.clock.timings_ms.values()) / 1e3
+                    found.append(self._answer(run, top_k, start, masks, reranker))
         return found
 
-    def _encode_block(self, asked: Sequence[Asked], n_threads: int) -> list[QueryVectors]:
-        start = time.perf_counter()
+    def _encode_and_search(self, runs: Sequence[Run], n_threads: int) -> None:
+        """Give runs of the same routes and masks their vectors and what is near to them."""
+        start, asked = time.perf_counter(), [run.asked for run in runs]
         texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
         vectors = dict(zip(texts, self._encoder.encode_queries(texts, n_threads=n_threads), strict=True))
-        share = round(milliseconds_since(start) / len(asked), 3)
-        for one in asked:
-            one.clock.timings_ms["encode"] = share
-        return [_query_vectors(vectors[one.text], vectors.get(one.residual)) for one in asked]
+        share = (time.perf_counter() - start) / len(asked)
+        for run, one in zip(runs, asked, strict=True):
+            one.clock.add("encode", share)
+            run.query = _query_vectors(vectors[one.text], vectors.get(one.residual))
+            run.search()
 
     def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
@@ -216,7 +217,7 @@ class Retriever:
         n_facts: int,
         beside: Beside = ALONE,
         filter_ms: float = 0.0,
-    ) -> tuple[Run, QueryVectors]:
+    ) -> Run:
         """Read and encode a question, and start those of its routes that need no more than that.
 
         The second core encodes it and then looks for triples near to it. Meanwhile, on this one, its names
@@ -236,8 +237,8 @@ class Retriever:
             run.prepare()
             with clock.stage("encode"):
                 residual = encode(asked.residual) if asked.residual else None
-                query = _query_vectors(encoded(), residual)
-        return run, query
+                run.query = _query_vectors(encoded(), residual)
+        return run
 
     def _n_ranked(self, top_k: int, reranker: Reranker | None) -> int:
         return top_k if reranker is None else max(top_k, self._settings.n_reranked)
@@ -245,7 +246,6 @@ class Retriever:
     def _answer(
         self,
         run: Run,
-        query: QueryVectors,
         top_k: int,
         start: float,
         masks: Masks,
@@ -255,7 +255,7 @@ class Retriever:
         if masks.leave_nothing:
             evidence = Evidence(asked.question, (), (), (), (), {})
         else:
-            run, ranked, masks = self._rank(run, query, masks)
+            run, ranked, masks = self._rank(run, masks)
             if reranker is not None:
                 with clock.stage("rerank"):
                     ranked = self._reranked(asked, ranked, reranker)
@@ -302,11 +302,11 @@ class Retriever:
         masks, _ = self._masks(filters)
         n_chunks = max(self._view.n_chunks, 1)
         with self._turns, self._second_core.lent() as beside:
-            run, query = self._ask(question, wanted, masks, n_chunks, _EVERY_FACT, beside)
+            run = self._ask(question, wanted, masks, n_chunks, _EVERY_FACT, beside)
             if masks.leave_nothing:
                 ranked = RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
             else:
-                run, ranked, masks = self._rank(run, query, masks)
+                run, ranked, masks = self._rank(run, masks)
             if (reranker := filters.get("reranker")) is not None:
                 ranked = self._reranked(run.asked, ranked, reranker)
             rows = ranked.rows[:top_k].tolist() if row is None else [row]
@@ -314,12 +314,12 @@ class Retriever:
             evidence = replace(evidence, read_as=run.asked.read_as, notes=masks.notes)
             return explain_evidence(self._view, run, ranked, evidence, rows)
 
-    def _rank(self, run: Run, query: QueryVectors, masks: Masks) -> tuple[Run, RankedChunks, Masks]:
+    def _rank(self, run: Run, masks: Masks) -> tuple[Run, RankedChunks, Masks]:
         """Run the routes; once more with softer masks where hard ones leave nothing."""
-        ranked = run.rank(query)
+        ranked = run.rank()
         if masks.is_hard and not (ranked.rows.size or run.facts.ids.size or run.paths):
             masks = self._filters.softened(masks)
-            return self._rank(run.again(masks), query, masks)
+            return self._rank(run.again(masks), masks)
         return run, ranked, masks
 
 

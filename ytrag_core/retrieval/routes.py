@@ -54,7 +54,7 @@ _COMMUNITY_BONUS = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Near:
-    """What the question finds among triples by its vector alone.
+    """What a question finds among triples by its vector alone.
 
     Attributes
     ----------
@@ -93,8 +93,9 @@ class Run:
         self.k, self._n_candidates = k, max(settings.n_candidates, k)
         self._n_facts = n_facts
         self._beside = beside
-        self._query: QueryVectors
+        self.query: QueryVectors
         self._near: Callable[[], _Near] | None = None
+        self._dense: RouteChunks | None = None
         self._found: dict[str, RouteChunks] = {}
         masks = masks or Masks(Selection(view))
         self._masks, self._allowed = masks, masks.allowed
@@ -107,9 +108,11 @@ class Run:
 
     def again(self, masks: Masks) -> Run:
         """Return the same, not yet run, with other masks."""
-        return Run(
+        run = Run(
             self._view, self._settings, self.asked, self._wanted, self.k, self._n_facts, masks, self._beside
         )
+        run.query = self.query
+        return run
 
     def prepare(self) -> None:
         """Run the routes that need no vectors."""
@@ -130,22 +133,35 @@ class Run:
             Waits for the vector of the question.
         """
         if self._wanted & ON_GRAPH:
-            self._near = self._beside.start(self._nearest_triples, encoded)
+            self._near = self._beside.start(self._near_triples, encoded)
 
-    def _nearest_triples(self, encoded: Callable[[], NDArray[np.float32]]) -> _Near:
+    def _near_triples(self, encoded: Callable[[], NDArray[np.float32]]) -> _Near:
         question, view = encoded(), self._view
         with self._clock.stage("triple"):
             near = nearest_triples(view, question, self._masks)
             return _Near(near, view.triple_background.spread(question))
 
-    def rank(self, query: QueryVectors) -> RankedChunks:
-        """Run the wanted routes with the vectors of the question, and fuse them."""
-        self._query = query
-        view, wanted, clock = self._view, self._wanted, self._clock
+    def search(self) -> None:
+        """Search for the triples and passages near to the question, whose vectors are known."""
+        self.search_triples(lambda: self.query.question)
+        self._search_passages()
+
+    def _search_passages(self) -> None:
+        view = self._view
+        if view.n_chunks and self._wanted & {"ppr", "dense", "bridge"}:
+            with self._clock.stage("dense"):
+                found = view.chunk_index.search(self.query.question, self._n_candidates, self._allowed.chunks)
+                self._dense = RouteChunks(*found)
+
+    def rank(self) -> RankedChunks:
+        """Run the wanted routes with the vectors of the question, `query`, and fuse them."""
+        query, view = self.query, self._view
+        wanted, clock = self._wanted, self._clock
         if self._near is None:
             self.search_triples(lambda: query.question)
-        dense = self._nearest_passages()
-        trust = self.trust = {}
+        if self._dense is None:
+            self._search_passages()
+        dense, trust = self._dense, self.trust
         if dense is not None and dense.rows.size:
             trust["dense"] = self._passage_spread.trust(float(dense.scores[0]))
         if self._near is not None:
@@ -168,15 +184,6 @@ class Run:
             return RankedChunks(np.empty(0, np.int32), np.empty(0, np.float32), [])
         return self._rank_chunks(texts, walking)
 
-    def _nearest_passages(self) -> RouteChunks | None:
-        """Return the passages nearest to the question, which walks start from too; None without need."""
-        view = self._view
-        if not view.n_chunks or not self._wanted & {"ppr", "dense", "bridge"}:
-            return None
-        with self._clock.stage("dense"):
-            allowed = self._allowed.chunks
-            return RouteChunks(*view.chunk_index.search(self._query.question, self._n_candidates, allowed))
-
     def _find_paths(self) -> list[Path]:
         """Search from the question's names, or from the heads of its best facts where it has none."""
         names = telling(self.mentions)
@@ -190,10 +197,10 @@ class Run:
         asked = self._worded.relations
         if asked is None:
             return []
-        paths = find_paths(self._view, self._query, asked, seeds, self._settings, self._allowed)
+        paths = find_paths(self._view, self.query, asked, seeds, self._settings, self._allowed)
         preferred = self._masks.preferred
         if preferred is not None and preferred.triples is not None:
-            wanted = find_paths(self._view, self._query, asked, seeds, self._settings, preferred)
+            wanted = find_paths(self._view, self.query, asked, seeds, self._settings, preferred)
             paths = prefer_paths([*paths, *wanted], preferred.triples)
         return paths
 
@@ -202,7 +209,7 @@ class Run:
         for chosen, bonus in ((self._allowed, 0.0), (self._masks.preferred, _COMMUNITY_BONUS)):
             if chosen is not None:
                 near = search_allowed(
-                    self._view.community_index, self._query.question, _N_COMMUNITIES, chosen.communities
+                    self._view.community_index, self.query.question, _N_COMMUNITIES, chosen.communities
                 )
                 ids, scores = (column.tolist() for column in near)
                 found |= {id_: score + bonus for id_, score in zip(ids, scores, strict=True)}
@@ -233,7 +240,7 @@ class Run:
                 titles=self._view.titles.shares(self._question, rows) if "bm25" in first else None,
                 walked=walked,
                 from_names=worded.from_names,
-                resembling=resemblance(self._view, self._query, self._passage_spread, rows)
+                resembling=resemblance(self._view, self.query, self._passage_spread, rows)
                 if "dense" in first
                 else None,
             )
@@ -277,7 +284,7 @@ class Run:
     @cached_property
     def _passage_spread(self) -> Spread:
         """Where the similarities of the question to all passages lie."""
-        return self._view.passage_background.spread(self._query.question)
+        return self._view.passage_background.spread(self.query.question)
 
     @cached_property
     def _worded(self) -> Worded:

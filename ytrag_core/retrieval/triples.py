@@ -170,9 +170,17 @@ def nearest_triples(
         if view.triple_index is not None:
             found.append(search_allowed(view.triple_index, question, n_triples, chosen.triples)[0])
         else:
-            near = _nearest_nodes(view, question, chosen)
-            found.append(incident_triples(view, near, _NEAR_ROW_LIMIT, chosen)[0])
+            names = search_allowed(view.string_index, question, _N_STRINGS, chosen.strings)[0]
+            found.append(_triples_of_names(view, names, chosen))
     return found
+
+
+def _triples_of_names(view: SnapshotView, names: NDArray[np.int32], allowed: Selection) -> NDArray[np.int32]:
+    """Return the triples of the nodes of some names, given by their rows."""
+    strings = view.strings
+    positions, _ = gather_rows(strings["string_nodes_indptr"], names, _NEAR_BEARERS)
+    nodes = np.unique(strings["string_nodes"][positions])
+    return incident_triples(view, nodes, _NEAR_ROW_LIMIT, allowed)[0]
 
 
 def match_triples(
@@ -253,12 +261,3 @@ def _weight_of(
         return np.zeros(ends.shape[0], np.float32)
     rows = np.minimum(np.searchsorted(nodes, ends), nodes.shape[0] - 1)
     return np.where(nodes[rows] == ends, weights[rows], np.float32(0.0))
-
-
-def _nearest_nodes(view: SnapshotView, query: NDArray[np.float32], allowed: Selection) -> NDArray[np.int32]:
-    """Return the nodes whose names are nearest to the question."""
-    strings = view.strings
-    near = search_allowed(view.string_index, query, _N_STRINGS, allowed.strings)[0]
-    positions, _ = gather_rows(strings["string_nodes_indptr"], near, _NEAR_BEARERS)
-    nodes: NDArray[np.int32] = np.unique(strings["string_nodes"][positions])
-    return nodes
