@@ -1,4 +1,4 @@
-"""Blocks of questions, prepared one ahead."""
+"""Items prepared ahead, on another core or, where that one is behind, in the caller's thread."""
 
 from __future__ import annotations
 
@@ -6,55 +6,84 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ytrag_core.retrieval import ahead
-from ytrag_core.retrieval.ahead import blocks_of, prepared_ahead
+from ytrag_core.retrieval.ahead import prepared_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-@given(st.lists(st.integers(), max_size=200), st.integers(1, 9), st.integers(9, 40))
-def test_blocks_grow_and_lose_nothing(items: list[int], size: int, longest: int) -> None:
-    blocks = list(blocks_of(items, size, longest))
-    assert [item for block in blocks for item in block] == items
-    lengths = [len(block) for block in blocks]
-    assert max(lengths, default=0) <= longest
-    assert lengths[:-1] == sorted(lengths[:-1])
-    assert lengths[:1] == [min(size, len(items))][: len(blocks)]
+N = 30
 
 
-def test_the_next_block_is_prepared_while_one_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "available_cores", lambda: 4)
-    started = {number: threading.Event() for number in range(3)}
-    cores: list[int] = []
-    taken: list[int] = []
+class Preparing:
+    """Notes which items were prepared in the caller's thread; those of a set wait until they are let go."""
 
-    def blocks() -> Iterator[int]:
-        for number in range(3):
-            taken.append(number)
-            yield number
+    def __init__(self, held: set[int] | None = None) -> None:
+        self.held = held or set()
+        self.go = threading.Event()
+        self.prepared: list[int] = []
+        self.by_caller: list[int] = []
+        self._caller = threading.current_thread()
 
-    def prepare(number: int, n_cores: int) -> None:
-        cores.append(n_cores)
-        started[number].set()
+    def __call__(self, item: int) -> None:
+        if threading.current_thread() is self._caller:
+            self.by_caller.append(item)
+        elif item in self.held:
+            assert self.go.wait(30)
+        self.prepared.append(item)
 
-    for number in prepared_ahead(blocks(), prepare):
-        assert taken == list(range(min(number + 2, 3)))
-        if number < 2:
-            assert started[number + 1].wait(30)
-    assert cores == [4, 2, 2]
-    assert list(prepared_ahead(iter([]), prepare)) == []
+
+def counted(n: int, taken: list[int]) -> Iterator[int]:
+    for item in range(n):
+        taken.append(item)
+        yield item
+
+
+@pytest.mark.parametrize("n_ahead", [1, 2, 7, 100])
+def test_all_come_in_order_each_prepared_once(n_ahead: int) -> None:
+    preparing, taken = Preparing(), list[int]()
+    for item in prepared_ahead(counted(N, taken), preparing, n_ahead):
+        assert item in preparing.prepared
+        assert len(taken) <= item + n_ahead + 1
+    assert sorted(preparing.prepared) == list(range(N)) == taken
+    assert list(prepared_ahead(iter([]), preparing, n_ahead)) == []
+
+
+def test_the_next_ones_are_prepared_while_one_is_finished() -> None:
+    preparing = Preparing()
+    found = prepared_ahead(iter(range(4)), preparing, 4)
+    assert next(found) == 0
+    while set(preparing.prepared) != {0, 1, 2, 3}:
+        threading.Event().wait(0.001)
+    assert list(found) == [1, 2, 3]
+
+
+def test_the_caller_prepares_what_the_other_thread_has_not_come_to() -> None:
+    preparing = Preparing(held={0})
+    found = prepared_ahead(counted(N, []), preparing, 5)
+    timer = threading.Timer(0.3, preparing.go.set)
+    timer.start()
+    assert next(found) == 0
+    timer.join()
+    assert set(preparing.by_caller) >= {1, 2, 3, 4} or 0 in preparing.by_caller
+    assert list(found) == list(range(1, N))
+    assert sorted(preparing.prepared) == list(range(N))
 
 
 def test_what_goes_wrong_ahead_comes_out_in_turn() -> None:
-    def prepare(number: int, _: int) -> None:
-        if number == 1:
-            raise ValueError("block 1")
+    def prepare(item: int) -> None:
+        if item == 1:
+            raise ValueError("item 1")
 
-    found = prepared_ahead(iter([0, 1, 2]), prepare)
+    found = prepared_ahead(iter([0, 1, 2]), prepare, 1)
     assert next(found) == 0
-    with pytest.raises(ValueError, match="block 1"):
+    with pytest.raises(ValueError, match="item 1"):
         next(found)
+
+
+def test_what_is_not_asked_for_is_not_prepared() -> None:
+    preparing = Preparing()
+    found = prepared_ahead(counted(N, []), preparing, 3)
+    next(found)
+    found.close()
+    assert len(preparing.prepared) <= 4

@@ -323,13 +323,11 @@ def test_a_name_that_is_called_like_a_relation_is_asked_for(tmp_path: Path, enco
         def __getattr__(self, name: str) -> Any:
             return getattr(encoder, name)
 
-        def encode_queries(
-            self, texts: Sequence[str], *, n_threads: int | None = None
-        ) -> NDArray[np.float32]:
-            seen.extend(texts)
-            return encoder.encode_queries(texts, n_threads=n_threads)
+        def encode_query(self, text: str) -> NDArray[np.float32]:
+            seen.append(text)
+            return encoder.encode_query(text)
 
     retriever = Retriever(kb.view, cast("Encoder", Listening()))
-    best = retriever.retrieve_many(["What is the hypernym of glass eel?"])[0].paths[0].triples[0]
+    best = retriever.retrieve("What is the hypernym of glass eel?").paths[0].triples[0]
     assert (best.head, best.relation, best.tail) == facts[0]
     assert "What is the hypernym of ?" in seen

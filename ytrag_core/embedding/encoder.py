@@ -165,15 +165,13 @@ class Encoder:
         _check_texts(texts)
         return self._encode(texts, self.description.passage_prefix, progress)
 
-    def encode_queries(self, texts: Sequence[str], *, n_threads: int | None = None) -> NDArray[np.float32]:
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Encode many questions together: the weights are read once a batch instead of once a question.
 
         Parameters
         ----------
         texts
             The questions.
-        n_threads
-            Batches encoded at once; as many as for `encode` by default.
 
         Returns
         -------
@@ -181,7 +179,7 @@ class Encoder:
             (n_texts, dimension) float32, unit-norm. Differs from `encode_query` by rounding (about 1e-7).
         """
         _check_texts(texts)
-        vectors = self._encode(texts, self.description.query_prefix, None, n_threads)
+        vectors = self._encode(texts, self.description.query_prefix, None)
         for position in too_long(texts, self._query_limit()):
             vectors[position] = self.encode_query(texts[position])
         return vectors
@@ -191,9 +189,8 @@ class Encoder:
         texts: Sequence[str],
         prefix: str,
         progress: Callable[[int, int], None] | None,
-        n_threads: int | None = None,
     ) -> NDArray[np.float32]:
-        n_threads = n_threads or self._n_threads
+        n_threads = self._n_threads
         vectors = np.empty((len(texts), self.dimension), np.float32)
         session = self._session(1)
 

@@ -1,56 +1,68 @@
-"""Blocks of work, the next one prepared on another core while one is finished."""
+"""Items prepared on another core while earlier ones are finished."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from ytrag_core.config import available_cores
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator
 
-__all__ = ["blocks_of", "prepared_ahead"]
+__all__ = ["prepared_ahead"]
 
 T = TypeVar("T")
-B = TypeVar("B")
 
 
-def blocks_of(items: Sequence[T], size: int, longest: int) -> Iterator[Sequence[T]]:
-    """Yield items in blocks, each half as long again as the one before, up to `longest`.
+def prepared_ahead(
+    items: Iterator[T], prepare: Callable[[T], None], n_ahead: int
+) -> Generator[T, None, None]:
+    """Yield items that have been prepared, in order.
 
-    The first is waited for while nothing else is done; a later one has the time of the one before it.
-    """
-    start = 0
-    while start < len(items):
-        yield items[start : start + size]
-        start, size = start + size, min(size + max(size // 2, 1), longest)
-
-
-def prepared_ahead(blocks: Iterator[B], prepare: Callable[[B, int], None]) -> Iterator[B]:
-    """Yield blocks that have been prepared, while the next one is being prepared on another core.
+    A thread of its own prepares them one by one. Where it has not come to one that is needed, the caller's
+    thread prepares that one, and others while it would have to wait, so that both have something to do.
 
     Parameters
     ----------
-    blocks
-        Taken from one by one, in the caller's thread, one ahead.
+    items
+        Taken from in the caller's thread, at most `n_ahead` of them before they are needed.
     prepare
-        Called with a block and the number of cores that it may use: all for the first block, which is waited
-        for, half of them for the others.
-
-    Yields
-    ------
-    block
-        In order.
+        Called once with each item, from either thread.
+    n_ahead
+        At least 1.
     """
-    cores = available_cores()
-    with ThreadPoolExecutor(1, thread_name_prefix="ytrag-ahead") as pool:
-        first = next(blocks, None)
-        coming = [] if first is None else [(first, pool.submit(prepare, first, cores))]
+    pool = ThreadPoolExecutor(1, thread_name_prefix="ytrag-ahead")
+    coming: deque[tuple[T, Future[None]]] = deque()
+
+    def take(n: int) -> None:
+        coming.extend((item, pool.submit(prepare, item)) for item in islice(items, n))
+
+    try:
+        take(n_ahead)
         while coming:
-            block, preparing = coming.pop()
-            following = next(blocks, None)
-            preparing.result()
-            if following is not None:
-                coming.append((following, pool.submit(prepare, following, max(1, cores // 2))))
-            yield block
+            item, preparing = coming.popleft()
+            take(1)
+            while not preparing.done():
+                if preparing.cancel():
+                    prepare(item)
+                    break
+                if not _prepare_another(coming, prepare):
+                    preparing.result()
+            if not preparing.cancelled():
+                preparing.result()
+            yield item
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare_another(coming: deque[tuple[T, Future[None]]], prepare: Callable[[T], None]) -> bool:
+    """Prepare the first of the coming items that has not been begun; return whether there is one."""
+    for place, (item, preparing) in enumerate(coming):
+        if preparing.cancel():
+            prepare(item)
+            done: Future[None] = Future()
+            done.set_result(None)
+            coming[place] = (item, done)
+            return True
+    return False

@@ -11,7 +11,7 @@ import numpy as np
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
-from ytrag_core.retrieval.ahead import blocks_of, prepared_ahead
+from ytrag_core.retrieval.ahead import prepared_ahead
 from ytrag_core.retrieval.beside import ALONE, SecondCore
 from ytrag_core.retrieval.clock import Clock, milliseconds_since
 from ytrag_core.retrieval.conditions import metadata_filter
@@ -27,7 +27,7 @@ from ytrag_core.retrieval.routes import ON_GRAPH, Run
 from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -46,8 +46,8 @@ _TURNS_PER_CORE = 1
 _EVERY_FACT = 1 << 30
 """More facts than a question finds."""
 
-_BLOCKS = (4, 32)
-"""Questions encoded and searched for together: at first and at most."""
+_READ_AHEAD = 8
+"""Of many questions so many are read before their turn, to be encoded and searched for on the second core."""
 
 
 class Retriever:
@@ -132,7 +132,7 @@ class Retriever:
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
-        They are read, encoded and looked for in blocks, each while the one before is answered.
+        While one is answered, those after it are encoded and searched for on a second core.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Retriever:
         Returns
         -------
         list of Evidence
-            As `retrieve` gives it; of the time that a block takes together each has an equal share.
+            As `retrieve` gives it; the time of one is what was done for it, wherever and whenever.
 
         Raises
         ------
@@ -167,29 +167,23 @@ class Retriever:
         reranker = filters.get("reranker")
         k = self._n_ranked(top_k, reranker)
 
-        def read() -> Iterator[list[Run]]:
-            for block in blocks_of(questions, *_BLOCKS):
-                asked = [self._read(question, wanted, filter_ms) for question in block]
-                yield [Run(self._view, self._settings, one, wanted, k, top_k, masks) for one in asked]
-
+        runs = (
+            Run(self._view, self._settings, self._read(question, wanted, filter_ms), wanted, k, top_k, masks)
+            for question in questions
+        )
         found = []
-        with self._turns, self._second_core.lent():
-            for runs in prepared_ahead(read(), self._encode_and_search):
-                for run in runs:
-                    start = time.perf_counter() - sum(run.asked.clock.timings_ms.values()) / 1e3
-                    found.append(self._answer(run, top_k, start, masks, reranker))
+        with self._turns, self._second_core.lent(), self._encoder.sharing():
+            for run in prepared_ahead(runs, self._encode_and_search, _READ_AHEAD):
+                start = time.perf_counter() - sum(run.asked.clock.timings_ms.values()) / 1e3
+                found.append(self._answer(run, top_k, start, masks, reranker))
         return found
 
-    def _encode_and_search(self, runs: Sequence[Run], n_threads: int) -> None:
-        """Give runs of the same routes and masks their vectors and what is near to them."""
-        start, asked = time.perf_counter(), [run.asked for run in runs]
-        texts = list(dict.fromkeys(text for one in asked for text in (one.text, one.residual) if text))
-        vectors = dict(zip(texts, self._encoder.encode_queries(texts, n_threads=n_threads), strict=True))
-        share = (time.perf_counter() - start) / len(asked)
-        for run, one in zip(runs, asked, strict=True):
-            one.clock.add("encode", share)
-            run.query = _query_vectors(vectors[one.text], vectors.get(one.residual))
-            run.search()
+    def _encode_and_search(self, run: Run) -> None:
+        asked, encode = run.asked, self._encoder.encode_query
+        with asked.clock.stage("encode"):
+            residual = encode(asked.residual) if asked.residual else None
+            run.query = _query_vectors(encode(asked.text), residual)
+        run.search()
 
     def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
