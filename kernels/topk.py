@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 BLOCK = 256
 LEVELS = 127
+ROWS = 64
+"""Rows that are held in cache while all queries pass over them."""
+
 ROUNDING = 1e-5
 """Far above what the products of unit-norm rows lose in float32."""
 
@@ -130,25 +133,58 @@ def top_k(scores: NDArray[np.float32], k: int) -> NDArray[np.int32]:
     return ids
 
 
-@kernel((ro(uint16, 2), ro(float32), int64), fastmath=frozenset({"nsz", "contract", "reassoc"}))
+@kernel((ro(float32, 2), int64))
+def best_of_each(scores: NDArray[np.float32], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the `k` largest of each row of scores, as `top_k` orders them.
+
+    Parameters
+    ----------
+    scores : (n_rows, n) float32
+    k : int, not negative
+
+    Returns
+    -------
+    ids : (n_rows, min(k, n)) int32
+        -1 where there are fewer numbers than that.
+    best : (n_rows, min(k, n)) float32
+        NaN there.
+
+    Notes
+    -----
+    See `top_k`.
+    """
+    n_rows, n = scores.shape
+    k = min(k, n)
+    ids = np.full((n_rows, k), -1, np.int32)
+    best = np.full((n_rows, k), np.nan, np.float32)
+    for i in range(n_rows):
+        found = top_k(scores[i], k)
+        for place in range(found.shape[0]):
+            ids[i, place] = found[place]
+            best[i, place] = scores[i, found[place]]
+    return ids, best
+
+
+@kernel((ro(uint16, 2), ro(float32, 2), int64), fastmath=frozenset({"nsz", "contract", "reassoc"}))
 def best_rows(
-    bits: NDArray[np.uint16], query: NDArray[np.float32], k: int
+    bits: NDArray[np.uint16], queries: NDArray[np.float32], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the `k` rows with the largest dot products with one query, largest first.
+    """Return the `k` rows with the largest dot products with each query, largest first.
 
     Parameters
     ----------
     bits : (n, d) uint16
-        Float16 rows, by their bits.
-    query : (d,) float32
-    k : int
+        Float16 rows, by their bits; finite.
+    queries : (n_queries, d) float32
+    k : int, not negative
         How many to return.
 
     Returns
     -------
-    ids : (min(k, n),) int32
+    ids : (n_queries, min(k, n)) int32
         Best first; of equal scores the lower id goes first.
-    scores : (min(k, n),) float32
+    scores : (n_queries, min(k, n)) float32
+        They do not depend on what else is asked at the same time.
 
     Raises
     ------
@@ -158,21 +194,23 @@ def best_rows(
     Notes
     -----
     `half_dot` and `top_k` in one call, which leaves the interpreter alone from the first row to the last.
+    Rows are read once for all queries, a block that stays in cache at a time: 2 d bytes for a row, 2 d flops
+    for a row and query.
     """
     n, d = bits.shape
-    if query.shape[0] != d:
-        raise ValueError("query and rows differ in width")
-    scores = np.empty(n, np.float32)
-    for row in range(n):
-        total = np.float32(0)
-        for column in range(d):
-            total += widen(bits[row, column]) * query[column]
-        scores[row] = total
-    ids = top_k(scores, k)
-    best = np.empty(ids.shape[0], np.float32)
-    for i in range(ids.shape[0]):
-        best[i] = scores[ids[i]]
-    return ids, best
+    if queries.shape[1] != d:
+        raise ValueError("queries and rows differ in width")
+    scores = np.empty((queries.shape[0], n), np.float32)
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        for i in range(queries.shape[0]):
+            query = queries[i]
+            for row in range(start, stop):
+                total = np.float32(0)
+                for column in range(d):
+                    total += widen(bits[row, column]) * query[column]
+                scores[i, row] = total
+    return best_of_each(scores, k)
 
 
 @kernel((ro(uint16, 2),))
@@ -220,7 +258,7 @@ def byte_rows(
 
 
 @kernel(
-    (ro(uint16, 2), ro(int8, 2), ro(float32), ro(float32), ro(float32), int64),
+    (ro(uint16, 2), ro(int8, 2), ro(float32), ro(float32), ro(float32, 2), int64),
     fastmath=frozenset({"nsz", "contract", "reassoc"}),
 )
 def best_byte_rows(
@@ -228,7 +266,7 @@ def best_byte_rows(
     codes: NDArray[np.int8],
     scale: NDArray[np.float32],
     lost: NDArray[np.float32],
-    query: NDArray[np.float32],
+    queries: NDArray[np.float32],
     k: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return what `best_rows` returns, reading little more than half as much.
@@ -236,19 +274,19 @@ def best_byte_rows(
     Parameters
     ----------
     bits : (n, d) uint16
-        Float16 rows, by their bits.
+        Float16 rows, by their bits; finite.
     codes : (n, d) int8
     scale, lost : (n,) float32
         Of the same rows, as `byte_rows` gives them.
-    query : (d,) float32
-    k : int
+    queries : (n_queries, d) float32
+    k : int, not negative
         How many to return.
 
     Returns
     -------
-    ids : (min(k, n),) int32
+    ids : (n_queries, min(k, n)) int32
         Best first; of equal scores the lower id goes first.
-    scores : (min(k, n),) float32
+    scores : (n_queries, min(k, n)) float32
 
     Raises
     ------
@@ -258,38 +296,45 @@ def best_byte_rows(
     Notes
     -----
     A row is scored in full where its rounded product and what it may have lost reach what the k-th best
-    certainly has (Cauchy-Schwarz), so that none of the best is missed. d bytes and 2 d flops for a row, and
-    2 d bytes for each that is scored in full, about 1.4 k where a hundred are wanted.
+    certainly has (Cauchy-Schwarz), so that none of the best is missed. d bytes for a row, once for all
+    queries, 2 d flops for a row and query, and 2 d bytes for each that is scored in full, about 1.4 k where
+    a hundred are wanted.
     """
     n, d = bits.shape
-    if query.shape[0] != d or codes.shape[1] != d:
-        raise ValueError("query and rows differ in width")
+    n_queries = queries.shape[0]
+    if queries.shape[1] != d or codes.shape[1] != d:
+        raise ValueError("queries and rows differ in width")
     if codes.shape[0] != n or scale.shape[0] != n or lost.shape[0] != n:
         raise ValueError("there are not as many codes as rows")
-    length = np.float32(0)
-    for column in range(d):
-        length += query[column] * query[column]
-    length = np.sqrt(length)
-    most = np.empty(n, np.float32)
-    least = np.empty(n, np.float32)
-    for row in range(n):
-        total = np.float32(0)
+    scores = np.empty((n_queries, n), np.float32)
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        for i in range(n_queries):
+            query = queries[i]
+            for row in range(start, stop):
+                total = np.float32(0)
+                for column in range(d):
+                    total += np.float32(codes[row, column]) * query[column]
+                scores[i, row] = total * scale[row]
+    off = np.empty(n, np.float32)
+    for i in range(n_queries):
+        query = queries[i]
+        squares = np.float32(0)
         for column in range(d):
-            total += np.float32(codes[row, column]) * query[column]
-        off = length * (lost[row] + np.float32(ROUNDING))
-        most[row] = total * scale[row] + off
-        least[row] = total * scale[row] - off
-    certain = top_k(least, k)
-    bar = least[certain[k - 1]] if 0 < k <= certain.shape[0] else np.float32(-np.inf)
-    scores = np.full(n, np.float32(-np.inf), np.float32)
-    for row in range(n):
-        if not most[row] < bar:  # what is no number is scored in full
+            squares += query[column] * query[column]
+        length = np.sqrt(squares)
+        rough = scores[i]
+        for row in range(n):
+            off[row] = length * (lost[row] + np.float32(ROUNDING))
+        certain = top_k(rough - off, k)
+        last = certain[k - 1] if 0 < k <= certain.shape[0] else -1
+        bar = rough[last] - off[last] if last >= 0 else np.float32(-np.inf)
+        for row in range(n):
+            if rough[row] + off[row] < bar:
+                rough[row] = np.float32(-np.inf)
+                continue
             total = np.float32(0)
             for column in range(d):
                 total += widen(bits[row, column]) * query[column]
-            scores[row] = total
-    ids = top_k(scores, k)
-    best = np.empty(ids.shape[0], np.float32)
-    for i in range(ids.shape[0]):
-        best[i] = scores[ids[i]]
-    return ids, best
+            rough[row] = total
+    return best_of_each(scores, k)

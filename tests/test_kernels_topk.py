@@ -87,12 +87,17 @@ KINDS = ["random", "alike", "repeated", "one large value", "with zeros", "with n
 @pytest.mark.parametrize("length", [1.0, 0.0, 250.0])
 def test_the_best_rows_are_those_of_all_products(kind: str, k: int, length: float) -> None:
     bits = rows_of(kind, 3000).view(np.uint16)
-    query = (length * rows_of("random", 4)[3]).astype(np.float32)
-    scores = half_dot(bits, query)
-    wanted = top_k(scores, k)
-    for ids, best in (best_rows(bits, query, k), best_byte_rows(bits, *byte_rows(bits), query, k)):
-        np.testing.assert_array_equal(ids, wanted)
-        np.testing.assert_array_equal(best, scores[wanted])
+    queries = (length * rows_of("random", 5)).astype(np.float32)
+    found = best_rows(bits, queries, k), best_byte_rows(bits, *byte_rows(bits), queries, k)
+    for i, query in enumerate(queries):
+        scores = half_dot(bits, query)
+        wanted = top_k(scores, k)
+        for ids, best in found:
+            assert ids.shape == best.shape == (5, min(k, 3000))
+            np.testing.assert_array_equal(ids[i, : len(wanted)], wanted)
+            np.testing.assert_array_equal(best[i, : len(wanted)], scores[wanted])
+            assert (ids[i, len(wanted) :] == -1).all()
+            assert np.isnan(best[i, len(wanted) :]).all()
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
@@ -108,10 +113,10 @@ def test_bytes_lose_no_more_than_they_say(kind: str) -> None:
 def test_rows_and_codes_must_fit() -> None:
     bits = rows_of("random", 10).view(np.uint16)
     codes, scale, lost = byte_rows(bits)
-    query = np.ones(48, np.float32)
+    queries = np.ones((2, 48), np.float32)
     with pytest.raises(ValueError, match="width"):
-        best_rows(bits, query[:5], 1)
+        best_rows(bits, queries[:, :5].copy(), 1)
     with pytest.raises(ValueError, match="width"):
-        best_byte_rows(bits, codes[:, :5].copy(), scale, lost, query, 1)
+        best_byte_rows(bits, codes[:, :5].copy(), scale, lost, queries, 1)
     with pytest.raises(ValueError, match="as many codes"):
-        best_byte_rows(bits, codes, scale, lost[:5], query, 1)
+        best_byte_rows(bits, codes, scale, lost[:5], queries, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -221,7 +222,8 @@ class Retriever:
         clock, encode = _clock(filter_ms), self._encoder.encode_query
         with clock.stage("entity"):
             text = in_known_words(question, self._view)
-        with self._encoder.sharing():
+        # What is left without the names needs a core of its own, and only routes on the graph need it.
+        with self._encoder.sharing() if wanted & ON_GRAPH else nullcontext():
             with clock.stage("encode"):
                 encoded = beside.start(encode, text)
             with clock.stage("entity"):
