@@ -13,9 +13,9 @@ from ytrag_core.kernels.topk import best_byte_rows, best_rows, byte_rows, top_k
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RoundedRows", "search_exact"]
+__all__ = ["FEW_QUERIES", "RoundedRows", "search_exact"]
 
-_FEW_QUERIES = 8
+FEW_QUERIES = 8
 """Up to here one pass over the rows is about as fast as a matrix product, and wakes no threads of BLAS."""
 
 _BLOCK_ROWS = 2048
@@ -64,7 +64,7 @@ def search_exact(
     k
         In [0, n].
     rounded
-        The same rows, to look at first; the result is the same without.
+        The same rows, to look at first where there are few queries; the result is the same without.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def search_exact(
     scores
         (n_queries, k) float32 inner products. They do not depend on what else is asked at the same time.
     """
-    if k == 0 or len(queries) <= _FEW_QUERIES:
+    if k == 0 or len(queries) <= FEW_QUERIES:
         return _best(bits, queries, k, rounded)
     ids = np.empty((len(queries), k), np.int32)
     scores = np.empty((len(queries), k), np.float32)

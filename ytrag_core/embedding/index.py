@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ytrag_core.config import available_cores
-from ytrag_core.embedding.exact import RoundedRows, search_exact
+from ytrag_core.embedding.exact import FEW_QUERIES, RoundedRows, search_exact
 from ytrag_core.embedding.neighbour_graph import NeighbourGraph
 from ytrag_core.errors import GraphFormatError, SnapshotError
 from ytrag_core.storage.advice import repair_advice
@@ -134,7 +134,9 @@ class VectorIndex:
         found = None
         if self.graph is not None and k > 0:
             found = self.graph.search(self._bits, rows, k, max(n_candidates or max(400, 8 * k), k))
-        return search_exact(self._bits, rows, k, self._rounded) if found is None else found
+        if found is not None:
+            return found
+        return search_exact(self._bits, rows, k, self._rounded if len(rows) <= FEW_QUERIES else None)
 
     def warm(self) -> None:
         """Read, and round, what the first search would.
