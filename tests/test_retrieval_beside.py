@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
+import warnings
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ytrag_core.retrieval import beside
 from ytrag_core.retrieval.beside import ALONE, SecondCore
+
+if TYPE_CHECKING:
+    from ytrag_core.knowledge_base import KnowledgeBase
+    from ytrag_core.retrieval.model import Evidence
+
+QUESTION = "In which city was the designer of the Thirteen Lamps Bridge born?"
+
+
+def ask(kb: KnowledgeBase, question: str, routes: str | None) -> Evidence:
+    return kb.retrieve(question, routes=None if routes is None else [routes])
 
 
 def thread_name() -> str:
@@ -76,3 +91,30 @@ def test_a_question_that_fails_gives_the_core_back() -> None:
         raise KeyError("the question")
     with core.lent() as lent:
         assert lent.start(thread_name)().startswith("ytrag-beside")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_asks_with_threads_of_its_own(sample_kb: KnowledgeBase) -> None:
+    wanted = {
+        routes: [hit.id for hit in ask(sample_kb, QUESTION, routes).chunks] for routes in (None, "dense")
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # that a process with threads is forked
+        child = os.fork()
+    if child == 0:
+        same = False
+        try:
+            sample_kb.encoder.forget_queries()
+            same = all(
+                [hit.id for hit in ask(sample_kb, QUESTION, routes).chunks] == ids
+                for routes, ids in wanted.items()
+            )
+        finally:
+            os._exit(0 if same else 1)
+    deadline = time.monotonic() + 60
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +88,7 @@ class Encoder:
         self._n_threads = n_threads or available_cores()
         self.tokenizer: Tokenizer = load_tokenizer(files.tokenizer)
         self._cutting_tokenizer = cutting_tokenizer(self.tokenizer, description.max_tokens)
-        self._sessions: dict[int, ort.InferenceSession] = {}
+        self._sessions: dict[tuple[int, int], ort.InferenceSession] = {}
         self._opening = threading.Lock()
         self._asking = threading.Lock()
         self._n_asking = 0
@@ -280,14 +281,13 @@ class Encoder:
         return TokenLimit(self.tokenizer, self.description.max_tokens, self.description.query_prefix)
 
     def _session(self, n_threads: int) -> ort.InferenceSession:
-        """Return the session of so many threads, opened once."""
-        session = self._sessions.get(n_threads)
+        """Return the session of so many threads, opened once in each process: a fork lacks its threads."""
+        key = os.getpid(), n_threads
+        session = self._sessions.get(key)
         if session is None:
             with self._opening:
-                session = self._sessions.get(n_threads) or open_session(
-                    self._files.model, n_threads, spin=True
-                )
-                self._sessions[n_threads] = session
+                session = self._sessions.get(key) or open_session(self._files.model, n_threads, spin=True)
+                self._sessions[key] = session
         return session
 
     def _run(self, session: ort.InferenceSession, ids: NDArray[np.int64]) -> NDArray[np.float32]:

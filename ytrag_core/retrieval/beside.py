@@ -5,6 +5,7 @@ It pays for what holds no lock of the interpreter: the encoder and the longer ke
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -46,21 +47,32 @@ ALONE = Beside()
 
 
 class SecondCore:
-    """Lends a second core to a question that is asked while no other is."""
+    """Lends a second core to a question that is asked while no other is.
+
+    A process that was forked gets a thread of its own: those of its parent did not come along.
+    """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ytrag-beside")
         self._counting = threading.Lock()
         self._n_asked = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
 
     @contextmanager
     def lent(self) -> Iterator[Beside]:
         """Count a question that is being answered, and lend it the core if it is the only one."""
         with self._counting:
+            if self._process != os.getpid():
+                self._process, self._pool, self._n_asked = os.getpid(), None, 0
             self._n_asked += 1
-            is_alone = self._n_asked == 1
+            pool = self._own_pool() if self._n_asked == 1 and available_cores() > 1 else None
         try:
-            yield Beside(self._pool) if is_alone and available_cores() > 1 else ALONE
+            yield ALONE if pool is None else Beside(pool)
         finally:
             with self._counting:
                 self._n_asked -= 1
+
+    def _own_pool(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="ytrag-beside")
+        return self._pool
