@@ -223,7 +223,7 @@ def test_integers_of_an_earlier_conversion_are_told_and_made_anew(
     code, message = run("retrieve", QUESTION, "--kb", root)
     told = " ".join(message.split())
     assert code == 1
-    assert f"made by '{earlier.fingerprint}', the encoder is 'mine:int8-2:" in told
+    assert f"made by '{earlier.fingerprint}', the encoder is 'mine:int8-3:" in told
     assert "ytrag reembed --kb" in told
     assert run("reembed", "--kb", root, "--json")["encoded_strings"] > 0
     assert run("retrieve", QUESTION, "--kb", root, "--json")["question"] == QUESTION

@@ -80,7 +80,9 @@ class _FloatProducts:
     def __init__(self, graph: OnnxGraph) -> None:
         self._graph = graph
 
-    def multiply(self, states: str, name: str, weight: NDArray[Any], *, after_gelu: bool = False) -> str:
+    def multiply(
+        self, states: str, name: str, weight: NDArray[Any], *, after_gelu: bool = False, twice: bool = False
+    ) -> str:
         return self._graph.op("MatMul", states, self._graph.matrix(f"{name}.weight", weight.T))
 
     @staticmethod
@@ -131,8 +133,9 @@ class _Bert:
         rows = self.graph.op("Concat", self.graph.op("Shape", "input_ids"), width, axis=0)
         return IntegerProducts(self.graph, rows)
 
-    def multiply(self, states: str, name: str, *, after_gelu: bool = False) -> str:
-        return self.products.multiply(states, name, self.weight(f"{name}.weight"), after_gelu=after_gelu)
+    def multiply(self, states: str, name: str, *, after_gelu: bool = False, twice: bool = False) -> str:
+        weight = self.weight(f"{name}.weight")
+        return self.products.multiply(states, name, weight, after_gelu=after_gelu, twice=twice)
 
     def bias(self, name: str, raised: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the bias of a product whose states are raised."""
@@ -174,7 +177,7 @@ class _Bert:
         """Return the contexts of the tokens; all of them are seen, as there is no padding."""
         graph = self.graph
         names = [f"{root}.attention.self.{part}" for part in ("query", "key", "value")]
-        parts = [self.multiply(states, name) for name in names]
+        parts = [self.multiply(states, name, twice=name == names[-1]) for name in names]
         biases = np.concatenate([self.bias(name, raised) for name in names])
         bias = graph.constant(f"{root}.attention.self.bias", biases, np.float32)
         return graph.fused("MultiHeadAttention", *parts, bias, num_heads=self.description.n_heads)

@@ -16,10 +16,10 @@ __all__ = ["CONVERSIONS", "VECTORS", "Precision", "choose_precision", "multiplie
 Precision = Literal["fp32", "int8"]
 """`fp32` computes as the published model does; `int8` multiplies matrices of small integers."""
 
-CONVERSIONS: dict[Precision, str] = {"fp32": "fp32-2", "int8": "int8-2"}
+CONVERSIONS: dict[Precision, str] = {"fp32": "fp32-2", "int8": "int8-3"}
 """Precision and version of the converted file, and its folder in the cache: new with another graph."""
 
-VECTORS: dict[Precision, str] = {"fp32": "fp32-1", "int8": "int8-2"}
+VECTORS: dict[Precision, str] = {"fp32": "fp32-1", "int8": "int8-3"}
 """The first conversion that makes the same vectors but for rounding; it is what a fingerprint says."""
 
 _EARLIER: dict[Precision, tuple[str, ...]] = {"fp32": ("fp32-1",), "int8": ()}
