@@ -16,10 +16,10 @@ N = 30
 
 
 class Preparing:
-    """Notes which items were prepared in the caller's thread; those of a set wait until they are let go."""
+    """Notes what the caller's thread prepared; in the other one, some items wait until it has done others."""
 
-    def __init__(self, held: set[int] | None = None) -> None:
-        self.held = held or set()
+    def __init__(self, held: set[int] | None = None, until: set[int] | None = None) -> None:
+        self.held, self.until = held or set(), until or set()
         self.go = threading.Event()
         self.prepared: list[int] = []
         self.by_caller: list[int] = []
@@ -28,6 +28,8 @@ class Preparing:
     def __call__(self, item: int) -> None:
         if threading.current_thread() is self._caller:
             self.by_caller.append(item)
+            if self.until <= set(self.by_caller):
+                self.go.set()
         elif item in self.held:
             assert self.go.wait(30)
         self.prepared.append(item)
@@ -59,12 +61,9 @@ def test_the_next_ones_are_prepared_while_one_is_finished() -> None:
 
 
 def test_the_caller_prepares_what_the_other_thread_has_not_come_to() -> None:
-    preparing = Preparing(held={0})
+    preparing = Preparing(held={0}, until={1, 2, 3, 4})
     found = prepared_ahead(counted(N, []), preparing, 5)
-    timer = threading.Timer(0.3, preparing.go.set)
-    timer.start()
     assert next(found) == 0
-    timer.join()
     assert set(preparing.by_caller) >= {1, 2, 3, 4} or 0 in preparing.by_caller
     assert list(found) == list(range(1, N))
     assert sorted(preparing.prepared) == list(range(N))

@@ -222,7 +222,7 @@ class Run:
         found, wanted, n_candidates = self._found, self._wanted, self._n_candidates
         worded, trust = self._worded, self.trust
         with self._clock.stage("evidence"):
-            _ = self.cards
+            _ = self.cards  # now, as the walk may still be on its way on the second core
         with self._clock.stage("fuse"):
             behind = self._behind()
         walked = None
