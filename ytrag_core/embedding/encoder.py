@@ -8,7 +8,6 @@ import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,10 +19,11 @@ from ytrag_core.embedding.description import MINILM
 from ytrag_core.embedding.fetch import fetch_encoder
 from ytrag_core.embedding.inference import open_session, run_session
 from ytrag_core.embedding.precision import VECTORS, choose_precision
+from ytrag_core.embedding.recent import RecentVectors
 from ytrag_core.embedding.windows import TokenLimit, cut_windows, too_long
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -92,7 +92,7 @@ class Encoder:
         self._opening = threading.Lock()
         self._asking = threading.Lock()
         self._n_asking = 0
-        self._cached_query = lru_cache(maxsize=_CACHED_QUERIES)(self._encode_one)
+        self._recent = RecentVectors(_CACHED_QUERIES)
 
     @classmethod
     def load(
@@ -234,7 +234,33 @@ class Encoder:
             (dimension,) float32, unit-norm, read-only.
         """
         _check_texts([text])
-        return self._cached_query(text)
+        vector = self._recent.get(text)
+        if vector is None:
+            vector = self._encode_one(text)
+            self._recent.add(text, vector)
+        return vector
+
+    def ids_of_query(self, text: str) -> list[int] | None:
+        """Return the tokens of a question for `encode_alike`; None where `encode_query` has less to do.
+
+        That is where it is remembered, or beyond `description.max_tokens`.
+        """
+        if self._recent.get(text) is not None:
+            return None
+        ids = token_ids(self._cutting_tokenizer, self.description.query_prefix + text)
+        return ids if 0 < len(ids) < self.description.max_tokens else None
+
+    def encode_alike(self, questions: Mapping[str, list[int]]) -> None:
+        """Encode questions of one length together, on one core, so that `encode_query` remembers them.
+
+        Parameters
+        ----------
+        questions
+            Text -> tokens, as `ids_of_query` gives them.
+        """
+        vectors = self._run(self._session(1), np.array([*questions.values()], np.int64))
+        for text, vector in zip(questions, vectors, strict=True):
+            self._recent.add(text, _read_only(vector.copy()))
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
@@ -261,7 +287,7 @@ class Encoder:
 
     def forget_queries(self) -> None:
         """Empty the cache of query vectors, so that a measurement starts cold."""
-        self._cached_query.cache_clear()
+        self._recent.clear()
 
     def _encode_one(self, text: str) -> NDArray[np.float32]:
         ids = token_ids(self._cutting_tokenizer, self.description.query_prefix + text)
@@ -273,9 +299,7 @@ class Encoder:
             wide = self._n_asking == 1
             session = self._session(min(self._n_threads, _QUERY_THREADS) if wide else 1)
             rows = self._run(session, np.array([ids], np.int64))
-        vector: NDArray[np.float32] = rows[0]
-        vector.setflags(write=False)
-        return vector
+        return _read_only(rows[0])
 
     def _query_limit(self) -> TokenLimit:
         return TokenLimit(self.tokenizer, self.description.max_tokens, self.description.query_prefix)
@@ -301,9 +325,12 @@ class Encoder:
 def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     """Return the mean of a long question's windows, of unit length again and read-only."""
     total = np.sum(vectors, axis=0, dtype=np.float32)
-    mean: NDArray[np.float32] = total / np.maximum(np.linalg.norm(total), np.float32(1e-12))
-    mean.setflags(write=False)
-    return mean
+    return _read_only(total / np.maximum(np.linalg.norm(total), np.float32(1e-12)))
+
+
+def _read_only(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    vector.setflags(write=False)
+    return vector
 
 
 def _check_texts(texts: Any) -> None:

@@ -1,68 +1,108 @@
-"""Items prepared on another core while earlier ones are finished."""
+"""Many items on a few threads, each in two steps of which the first leaves the interpreter to others."""
 
 from __future__ import annotations
 
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable
 
-__all__ = ["prepared_ahead"]
+__all__ = ["in_two_steps"]
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
-def prepared_ahead(
-    items: Iterator[T], prepare: Callable[[T], None], n_ahead: int
-) -> Generator[T, None, None]:
-    """Yield items that have been prepared, in order.
+def in_two_steps(
+    n: int, prepare: Callable[[int], T], finish: Callable[[T], R], *, n_ahead: int, n_threads: int
+) -> list[R]:
+    """Prepare and finish n items, on several threads that always have something to do.
 
-    A thread of its own prepares them one by one. Where it has not come to one that is needed, the caller's
-    thread prepares that one, and others while it would have to wait, so that both have something to do.
+    A thread finishes an item where no other thread finishes one, else it prepares the next one; where nothing
+    may be prepared it finishes one all the same. So a step that holds the interpreter runs beside one that
+    does not, and neither step has to take as long as the other.
 
     Parameters
     ----------
-    items
-        Taken from in the caller's thread, at most `n_ahead` of them before they are needed.
+    n
+        Number of items.
     prepare
-        Called once with each item, from either thread.
+        Called once with the number of each item.
+    finish
+        Called once with what `prepare` made of each.
     n_ahead
-        At least 1.
+        Most items that are begun and not finished, at least 1.
+    n_threads
+        At least 1; the caller's is one of them.
+
+    Returns
+    -------
+    list
+        What `finish` made of each, in order.
+
+    Raises
+    ------
+    Exception
+        What a step raised; no further step is begun then.
     """
-    pool = ThreadPoolExecutor(1, thread_name_prefix="ytrag-ahead")
-    coming: deque[tuple[T, Future[None]]] = deque()
-
-    def take(n: int) -> None:
-        coming.extend((item, pool.submit(prepare, item)) for item in islice(items, n))
-
-    try:
-        take(n_ahead)
-        while coming:
-            item, preparing = coming.popleft()
-            take(1)
-            while not preparing.done():
-                if preparing.cancel():
-                    prepare(item)
-                    break
-                if not _prepare_another(coming, prepare):
-                    preparing.result()
-            if not preparing.cancelled():
-                preparing.result()
-            yield item
-    finally:
-        pool.shutdown(cancel_futures=True)
+    work = _Work(n, prepare, finish, n_ahead)
+    with ThreadPoolExecutor(max(n_threads - 1, 1), thread_name_prefix="ytrag-many") as pool:
+        others = [pool.submit(work.run) for _ in range(n_threads - 1)]
+        work.run()
+        for other in others:
+            other.result()
+    return [work.results[item] for item in range(n)]
 
 
-def _prepare_another(coming: deque[tuple[T, Future[None]]], prepare: Callable[[T], None]) -> bool:
-    """Prepare the first of the coming items that has not been begun; return whether there is one."""
-    for place, (item, preparing) in enumerate(coming):
-        if preparing.cancel():
-            prepare(item)
-            done: Future[None] = Future()
-            done.set_result(None)
-            coming[place] = (item, done)
-            return True
-    return False
+class _Work(Generic[T, R]):
+    """What is to be done, what is being done and what is done."""
+
+    def __init__(self, n: int, prepare: Callable[[int], T], finish: Callable[[T], R], n_ahead: int) -> None:
+        self._n, self._prepare, self._finish, self._n_ahead = n, prepare, finish, n_ahead
+        self._changed = threading.Condition()
+        self._n_begun = self._n_finishing = 0
+        self._prepared: dict[int, T] = {}
+        self._stopped = False
+        self.results: dict[int, R] = {}
+
+    def run(self) -> None:
+        """Take steps until none is left, or one went wrong."""
+        try:
+            while (step := self._next_step()) is not None:
+                step()
+        except BaseException:
+            with self._changed:
+                self._stopped = True
+                self._changed.notify_all()
+            raise
+
+    def _next_step(self) -> Callable[[], None] | None:
+        with self._changed:
+            while not self._stopped and len(self.results) + self._n_finishing < self._n:
+                may_begin = self._n_begun < min(self._n, len(self.results) + self._n_ahead)
+                if self._prepared and not (self._n_finishing and may_begin):
+                    item = min(self._prepared)
+                    prepared = self._prepared.pop(item)
+                    self._n_finishing += 1
+                    return lambda: self._finish_one(item, prepared)
+                if may_begin:
+                    item = self._n_begun
+                    self._n_begun += 1
+                    return lambda: self._prepare_one(item)
+                self._changed.wait()
+        return None
+
+    def _prepare_one(self, item: int) -> None:
+        prepared = self._prepare(item)
+        with self._changed:
+            self._prepared[item] = prepared
+            self._changed.notify_all()
+
+    def _finish_one(self, item: int, prepared: T) -> None:
+        result = self._finish(prepared)
+        with self._changed:
+            self.results[item] = result
+            self._n_finishing -= 1
+            self._changed.notify_all()

@@ -12,7 +12,7 @@ import numpy as np
 
 from ytrag_core.config import ROUTES, RetrievalSettings, available_cores
 from ytrag_core.errors import QueryError
-from ytrag_core.retrieval.ahead import prepared_ahead
+from ytrag_core.retrieval.ahead import in_two_steps
 from ytrag_core.retrieval.beside import ALONE, SecondCore
 from ytrag_core.retrieval.clock import Clock, milliseconds_since
 from ytrag_core.retrieval.conditions import metadata_filter
@@ -23,14 +23,13 @@ from ytrag_core.retrieval.masks import FilterMasks, Masks
 from ytrag_core.retrieval.model import Evidence
 from ytrag_core.retrieval.options import check_filters, check_question
 from ytrag_core.retrieval.question import Asked, in_known_words, names_in
+from ytrag_core.retrieval.read_ahead import N_AHEAD, ReadAhead
 from ytrag_core.retrieval.rerank import reranked
 from ytrag_core.retrieval.routes import ON_GRAPH, Run
 from ytrag_core.retrieval.triples import QueryVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.retrieval.beside import Beside
@@ -47,8 +46,8 @@ _TURNS_PER_CORE = 1
 _EVERY_FACT = 1 << 30
 """More facts than a question finds."""
 
-_READ_AHEAD = 8
-"""Of many questions so many are read before their turn, to be encoded and searched for on the second core."""
+_THREADS = 2
+"""Of many questions one is answered, which holds the interpreter most of the time, beside what does not."""
 
 
 class Retriever:
@@ -133,7 +132,8 @@ class Retriever:
     ) -> list[Evidence]:
         """Return the evidence for each of many questions, in their order, sooner than one by one.
 
-        While one is answered, those after it are encoded and searched for on a second core.
+        While one is answered, those after it are encoded, some of one length together, and searched for on a
+        second core.
 
         Parameters
         ----------
@@ -168,23 +168,18 @@ class Retriever:
         reranker = filters.get("reranker")
         k = self._n_ranked(top_k, reranker)
 
-        runs = (
-            Run(self._view, self._settings, self._read(question, wanted, filter_ms), wanted, k, top_k, masks)
-            for question in questions
-        )
-        found = []
-        with self._turns, self._second_core.lent(), self._encoder.sharing():
-            for run in prepared_ahead(runs, self._encode_and_search, _READ_AHEAD):
-                start = time.perf_counter() - sum(run.asked.clock.timings_ms.values()) / 1e3
-                found.append(self._answer(run, top_k, start, masks, reranker))
-        return found
+        def read(question: str) -> Run:
+            asked = self._read(question, wanted, filter_ms)
+            return Run(self._view, self._settings, asked, wanted, k, top_k, masks)
 
-    def _encode_and_search(self, run: Run) -> None:
-        asked, encode = run.asked, self._encoder.encode_query
-        with asked.clock.stage("encode"):
-            residual = encode(asked.residual) if asked.residual else None
-            run.query = _query_vectors(encode(asked.text), residual)
-        run.search()
+        def answer(run: Run) -> Evidence:
+            start = time.perf_counter() - sum(run.asked.clock.timings_ms.values()) / 1e3
+            return self._answer(run, top_k, start, masks, reranker)
+
+        prepare = ReadAhead(questions, read, self._encoder).prepare
+        n_threads = min(_THREADS, available_cores())
+        with self._turns, self._second_core.lent(), self._encoder.sharing():
+            return in_two_steps(len(questions), prepare, answer, n_ahead=N_AHEAD, n_threads=n_threads)
 
     def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
@@ -233,7 +228,7 @@ class Retriever:
             run.prepare()
             with clock.stage("encode"):
                 residual = encode(asked.residual) if asked.residual else None
-                run.query = _query_vectors(encoded(), residual)
+                run.query = QueryVectors.of(encoded(), residual)
         return run
 
     def _n_ranked(self, top_k: int, reranker: Reranker | None) -> int:
@@ -321,10 +316,6 @@ class Retriever:
 
 def _clock(filter_ms: float) -> Clock:
     return Clock({"filter": filter_ms} if filter_ms else {})
-
-
-def _query_vectors(question: NDArray[np.float32], residual: NDArray[np.float32] | None) -> QueryVectors:
-    return QueryVectors(question, question if residual is None else residual)
 
 
 def _checked(question: str, top_k: int, routes: Sequence[str] | None) -> frozenset[str]:

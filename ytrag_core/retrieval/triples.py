@@ -60,6 +60,11 @@ class QueryVectors:
     question: NDArray[np.float32]
     residual: NDArray[np.float32]
 
+    @classmethod
+    def of(cls, question: NDArray[np.float32], residual: NDArray[np.float32] | None) -> QueryVectors:
+        """Return the vectors of a question; one that has no residual is its own."""
+        return cls(question, question if residual is None else residual)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTriples:
