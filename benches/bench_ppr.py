@@ -109,7 +109,7 @@ def pusher(walk: Walk) -> Callable[[], tuple[NDArray[np.int32], NDArray[np.float
     """Return a push around the seeds with the product's settings."""
     n_nodes = len(walk.strength)
     mass = np.zeros((n_nodes, 2))
-    queue, touched = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
+    queue, touched = np.empty((2, n_nodes + 1), np.int32)
     nodes, shares = seeds_of(walk), np.full(N_SEEDS, 1 / N_SEEDS, np.float32)
     damping, epsilon, most = SETTINGS.damping, SETTINGS.epsilon, SETTINGS.max_pushes
     return lambda: ppr_push(*walk, nodes, shares, damping, epsilon, most, mass, queue, touched)

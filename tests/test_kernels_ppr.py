@@ -67,8 +67,8 @@ def cases(draw: st.DrawFn) -> Case:
 class Scratch:
     def __init__(self, n_nodes: int) -> None:
         self.mass = np.zeros((n_nodes, 2))
-        self.queue = np.full(n_nodes, -7, np.int32)
-        self.touched = np.full(n_nodes, -7, np.int32)
+        self.queue = np.full(n_nodes + 1, -7, np.int32)
+        self.touched = np.full(n_nodes + 1, -7, np.int32)
 
 
 def push(
@@ -196,7 +196,8 @@ def test_a_seed_without_edges_shares_with_the_other_seeds() -> None:
         ({"seed_weights": np.array([np.nan], np.float32)}, "seed weight"),
         ({"seed_weights": np.array([-1], np.float32)}, "seed weight"),
         ({"mass": np.zeros((2, 2))}, "out_mass"),
-        ({"queue": np.zeros(2, np.int32)}, "out_queue"),
+        ({"queue": np.zeros(3, np.int32)}, "out_queue"),
+        ({"touched": np.zeros(3, np.int32)}, "out_touched"),
     ],
 )
 def test_push_refuses_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
@@ -207,8 +208,8 @@ def test_push_refuses_what_it_cannot_use(change: dict[str, Any], message: str) -
         "epsilon": 1e-6,
         "max_pushes": 0,
         "mass": np.zeros((3, 2)),
-        "queue": np.zeros(3, np.int32),
-        "touched": np.zeros(3, np.int32),
+        "queue": np.zeros(4, np.int32),
+        "touched": np.zeros(4, np.int32),
     }
     with pytest.raises(ValueError, match=message):
         ppr_push(*build_walk([0], [1], [1.0], 3), *(values | change).values())

@@ -289,7 +289,8 @@ class SnapshotView:
             scratch = self._idle.pop() if self._idle else None
         if scratch is None:
             n = self.n_nodes + self.n_chunks
-            scratch = PushScratch(np.zeros((n, 2), np.float64), np.empty(n, np.int32), np.empty(n, np.int32))
+            lists = np.empty((2, n + 1), np.int32)
+            scratch = PushScratch(np.zeros((n, 2), np.float64), *lists)
         result = run(scratch)
         with self._lock:
             self._idle.append(scratch)
