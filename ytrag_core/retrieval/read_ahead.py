@@ -40,24 +40,24 @@ class ReadAhead:
         self._n_read = 0
         self._runs: dict[int, Run] = {}
 
-    def prepare(self, position: int) -> Run:
-        """Return a question's run, encoded and searched for."""
-        run = self._take(position)
-        asked, encode = run.asked, self._coming.encode
-        with asked.clock.stage("encode"):
-            run.query = QueryVectors.of(
-                encode(asked.text), encode(asked.residual) if asked.residual else None
-            )
-        run.search()
-        return run
+    def prepare(self, positions: range) -> list[Run]:
+        """Return the runs of some questions, encoded and searched for."""
+        runs = self._take(positions)
+        for run in runs:
+            asked, encode = run.asked, self._coming.encode
+            with asked.clock.stage("encode"):
+                residual = encode(asked.residual) if asked.residual else None
+                run.query = QueryVectors.of(encode(asked.text), residual)
+        runs[0].search_together(runs)
+        return runs
 
-    def _take(self, position: int) -> Run:
+    def _take(self, positions: range) -> list[Run]:
         with self._reading:
-            end = min(position + N_AHEAD, len(self._questions))
+            end = min(positions.stop + N_AHEAD, len(self._questions))
             for coming in range(self._n_read, end):
                 run = self._runs[coming] = self._read(self._questions[coming])
                 self._coming.expect(run.asked.text)
                 if run.asked.residual:
                     self._coming.expect(run.asked.residual)
             self._n_read = max(self._n_read, end)
-            return self._runs.pop(position)
+            return [self._runs.pop(position) for position in positions]

@@ -23,7 +23,7 @@ from ytrag_core.retrieval.masks import FilterMasks, Masks
 from ytrag_core.retrieval.model import Evidence
 from ytrag_core.retrieval.options import check_filters, check_question
 from ytrag_core.retrieval.question import Asked, in_known_words, names_in
-from ytrag_core.retrieval.read_ahead import N_AHEAD, ReadAhead
+from ytrag_core.retrieval.read_ahead import ReadAhead
 from ytrag_core.retrieval.rerank import reranked
 from ytrag_core.retrieval.routes import ON_GRAPH, Run
 from ytrag_core.retrieval.triples import QueryVectors
@@ -48,6 +48,10 @@ _EVERY_FACT = 1 << 30
 
 _THREADS = 2
 """Of many questions one is answered, which holds the interpreter most of the time, beside what does not."""
+
+
+_TOGETHER = 4
+_AHEAD = 8
 
 
 class Retriever:
@@ -177,9 +181,15 @@ class Retriever:
             return self._answer(run, top_k, start, masks, reranker)
 
         prepare = ReadAhead(questions, read, self._encoder).prepare
-        n_threads = min(_THREADS, available_cores())
         with self._turns, self._second_core.lent(), self._encoder.sharing():
-            return in_two_steps(len(questions), prepare, answer, n_ahead=N_AHEAD, n_threads=n_threads)
+            return in_two_steps(
+                len(questions),
+                prepare,
+                answer,
+                n_together=_TOGETHER,
+                n_ahead=_AHEAD,
+                n_threads=min(_THREADS, available_cores()),
+            )
 
     def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
