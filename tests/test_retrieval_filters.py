@@ -418,6 +418,16 @@ def test_many_questions_share_a_filter(kb: KnowledgeBase) -> None:
         assert all(chunk.text.startswith("周岚") for chunk in evidence.chunks)
 
 
+@pytest.mark.parametrize("hard", [False, True])
+def test_many_questions_share_what_types_are_wanted(kb: KnowledgeBase, hard: bool) -> None:
+    types = TypeFilter(relations=("met",), hard=hard)
+    questions = [QUESTION, "Who met a b?", "Who met nobody at all?"]
+    many = kb.retrieve_many(questions, types=types, top_k=7)
+    for question, evidence in zip(questions, many, strict=True):
+        single = kb.retrieve(question, types=types, top_k=7)
+        assert replace(evidence, timings_ms={}) == replace(single, timings_ms={})
+
+
 def test_snapshots_of_earlier_versions_are_parsed_when_asked(kb: KnowledgeBase) -> None:
     snapshot = kb.view.snapshot
     files = {

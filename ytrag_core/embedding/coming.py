@@ -50,12 +50,11 @@ class ComingQuestions:
 
     def encode(self, text: str) -> NDArray[np.float32]:
         """Encode one question, and announced ones of its length with it; see `Encoder.encode_query`."""
+        done = Future[None]()
         with self._lock:
             running = self._running.get(text)
             together = {} if running else self._take(text)
-            if together:
-                mine = Future[None]()
-                self._running.update(dict.fromkeys(together, mine))
+            self._running.update(dict.fromkeys(together, done))
         if running is not None:
             running.result()
         elif together:
@@ -65,7 +64,7 @@ class ComingQuestions:
                 with self._lock:
                     for each in together:
                         del self._running[each]
-                mine.set_result(None)
+                done.set_result(None)
         return self._encoder.encode_query(text)
 
     def _take(self, text: str) -> dict[str, list[int]]:

@@ -12,6 +12,8 @@ from ytrag_core.retrieval.fusion import RouteChunks, best_chunks
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from ytrag_core.graph.tables import Provenance
     from ytrag_core.retrieval.masks import Masks
     from ytrag_core.retrieval.mentions import Mention
@@ -42,8 +44,7 @@ def behind_names(view: SnapshotView, mentions: Sequence[Mention], masks: Masks, 
 
 def behind_triples(view: SnapshotView, facts: ScoredTriples, masks: Masks, k: int) -> RouteChunks:
     """Return the passages that state facts."""
-    scores = dict(zip(facts.ids.tolist(), facts.scores.tolist(), strict=True))
-    return _behind(view.triple_chunks, scores, k, masks)
+    return _behind_rows(view.triple_chunks, facts.ids, facts.scores, k, masks)
 
 
 def behind_paths(view: SnapshotView, paths: Sequence[Path], masks: Masks, k: int) -> RouteChunks:
@@ -70,14 +71,24 @@ def behind_communities(
 def _behind(
     provenance: Provenance, scores: Mapping[int, float], k: int, masks: Masks, *, add: bool = False
 ) -> RouteChunks:
+    subjects = np.fromiter(scores, np.int32, len(scores))
+    return _behind_rows(
+        provenance, subjects, np.fromiter(scores.values(), np.float32, len(scores)), k, masks, add=add
+    )
+
+
+def _behind_rows(
+    provenance: Provenance,
+    subjects: NDArray[np.int32],
+    scores: NDArray[np.float32],
+    k: int,
+    masks: Masks,
+    *,
+    add: bool = False,
+) -> RouteChunks:
     """Return the chunks behind scored subjects: each with its best subject's score, or with their sum."""
     allowed = masks.allowed.chunks
     rows, totals = scores_behind(
-        provenance.indptr,
-        provenance.chunks,
-        np.fromiter(scores, np.int32, len(scores)),
-        np.fromiter(scores.values(), np.float32, len(scores)),
-        _EVERY if allowed is None else allowed,
-        add,
+        provenance.indptr, provenance.chunks, subjects, scores, _EVERY if allowed is None else allowed, add
     )
     return best_chunks(totals, k, rows)

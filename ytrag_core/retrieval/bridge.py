@@ -14,6 +14,7 @@ import numpy as np
 
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.topk import top_k
+from ytrag_core.retrieval.distinct import distinct_places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +67,7 @@ def bridge_scores(
     kept = nodes < view.n_entities
     if named.size:
         kept &= named[np.minimum(named.searchsorted(nodes), named.shape[0] - 1)] != nodes
-    entities, place = np.unique(nodes[kept], return_inverse=True)
+    entities, place = distinct_places(nodes[kept])
     if not entities.size:
         return scores
     weight = np.bincount(place, own[first][owner[kept]], entities.shape[0])

@@ -13,7 +13,7 @@ from ytrag_core.errors import QueryError
 from ytrag_core.graph.tables import CHUNK_PLACES, CHUNKS
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.retrieval import layout
-from ytrag_core.retrieval.names import utf8_arrays
+from ytrag_core.retrieval.names import texts_of, utf8_arrays
 from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passages
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class _Strings:
 
     def __init__(self, column: pa.Array) -> None:
         self._column = column
-        self._indptr, content = utf8_arrays(pa.chunked_array([column.fill_null("")]))
-        self._content = content.data
+        self._indptr, self._content = utf8_arrays(pa.chunked_array([column.fill_null("")]))
 
     def all(self) -> list[str]:
         """Return all strings."""
@@ -70,14 +69,11 @@ class _Strings:
 
     def one(self, row: int) -> str:
         """Return the string of a row."""
-        start, end = self._indptr[row : row + 2].tolist()
-        return str(self._content[start:end], "utf-8")
+        return self.of(np.array([row], np.int32))[0]
 
     def of(self, rows: NDArray[np.int32]) -> list[str]:
         """Return the strings of some rows."""
-        starts, ends = self._indptr[rows].tolist(), self._indptr[rows + 1].tolist()
-        content = self._content
-        return [str(content[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+        return texts_of(self._content, self._indptr, rows)
 
 
 class ChunkTable:
@@ -160,7 +156,9 @@ class ChunkTable:
         documents, owners, starts = self._origins
         pages, headings = self._places
         ids, titles, texts, places = (column.of(wanted) for column in (*self._texts, headings))
-        numbers = [pages[row].as_py() for row in rows]
+        numbers = (
+            [pages[row].as_py() for row in rows] if pages.null_count < len(pages) else [None] * len(rows)
+        )
         begins = starts[wanted].tolist()
         return list(
             map(ChunkFields, ids, titles, texts, numbers, places, documents.of(owners[wanted]), begins)

@@ -111,13 +111,14 @@ class Cards:
         self._view = view
         self._ends = dict(zip(triples, zip(heads, tails, strict=True), strict=True))
         nodes = sorted({*heads, *tails})
-        names = self._name = {node: view.name(node) for node in nodes}
+        ends = np.array(nodes, np.int32)
+        names = self._name = dict(zip(nodes, view.names.names(ends), strict=True))
         called, relations = view.relation_names, view.out.relation[edges].tolist()
         self._names = {
             triple: (names[head], called[relation], names[tail])
             for triple, head, relation, tail in zip(triples, heads, relations, tails, strict=True)
         }
-        self._homonyms = view.homonyms(np.array(nodes, np.int32))
+        self._homonyms = view.homonyms(ends)
         self._rows = dict(zip(triples, _stated_in(view.triple_chunks, edges, allowed), strict=True))
         stating = sorted({row for rows in self._rows.values() for row in rows})
         ids = dict(zip(stating, view.chunks.ids_of(stating), strict=True))
@@ -147,8 +148,9 @@ class Cards:
             {term: view.lexical.rarity(term) for term in terms},
         )
         for (triple, chunk_id), found in zip(owners, spans, strict=True):
-            here = [SentenceSpan(chunk_id, *span) for span in found]
-            self._sentences[triple] = (*self._sentences.get(triple, ()), *here)
+            if found:
+                here = [SentenceSpan(chunk_id, *span) for span in found]
+                self._sentences[triple] = (*self._sentences.get(triple, ()), *here)
         return bearing
 
     def hit(self, triple: int, score: float) -> TripleHit:

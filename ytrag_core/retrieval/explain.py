@@ -200,7 +200,8 @@ def explain_evidence(
         The passages to explain.
     """
     place_of = {row: place for place, row in enumerate(ranked.rows.tolist())}
-    seeds = sorted(run.seeds.items(), key=lambda seed: (-seed[1], seed[0]))
+    pairs = zip(run.seeds.vertices.tolist(), run.seeds.mass.tolist(), strict=True)
+    seeds = sorted(pairs, key=lambda seed: (-seed[1], seed[0]))
     return Explanation(
         question=evidence.question,
         read_as=evidence.read_as,
@@ -253,7 +254,7 @@ def _explained(
         paths=tuple(
             path for path in evidence.paths if any(chunk_id in triple.chunk_ids for triple in path.triples)
         ),
-        seed_mass=round(run.seeds.get(view.n_nodes + row, 0.0), _DIGITS),
+        seed_mass=round(run.seeds.at(view.n_nodes + row), _DIGITS),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["ChunkHit", "CommunityHit", "Evidence", "PathHit", "SentenceSpan", "TripleHit"]
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceSpan:
+class SentenceSpan(NamedTuple):
     """A sentence, by its offsets in characters in the text of a passage, end exclusive."""
 
     chunk_id: str
@@ -24,8 +23,7 @@ class SentenceSpan:
         return {"chunk_id": self.chunk_id, "start": self.start, "end": self.end}
 
 
-@dataclass(frozen=True, slots=True)
-class TripleHit:
+class TripleHit(NamedTuple):
     """A fact that bears on the question.
 
     Attributes

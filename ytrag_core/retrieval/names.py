@@ -65,6 +65,13 @@ def utf8_arrays(strings: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np
     return indptr - indptr[0], content[indptr[0] : indptr[-1]]
 
 
+def texts_of(content: NDArray[np.uint8], indptr: NDArray[np.int64], rows: NDArray[np.int32]) -> list[str]:
+    """Return some of the strings that `utf8_arrays` laid side by side."""
+    starts, ends = indptr[rows].tolist(), indptr[rows + 1].tolist()
+    plain = content.data
+    return [str(plain[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeNames:
     """The opened arrays of `name_spec`; a name costs one read of its bytes."""
@@ -83,6 +90,10 @@ class NodeNames:
     def name(self, node: int) -> str:
         """Return the name of a node."""
         return _text(self.name_bytes, self.name_indptr, node)
+
+    def names(self, nodes: NDArray[np.int32]) -> list[str]:
+        """Return the names of some nodes."""
+        return texts_of(self.name_bytes, self.name_indptr, nodes)
 
     def type_of(self, entity: int) -> str:
         """Return the type of an entity, empty where none is known."""

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ytrag_core.kernels.ppr import ppr_push
+from ytrag_core.retrieval.distinct import distinct_places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ytrag_core.config import RetrievalSettings
     from ytrag_core.retrieval.mentions import Mention
     from ytrag_core.retrieval.triples import ScoredTriples
     from ytrag_core.retrieval.view import PushScratch, SnapshotView
 
-__all__ = ["Visits", "seed_mass", "visited_passages", "walk_from"]
+__all__ = ["Seeds", "Visits", "seed_mass", "visited_passages", "walk_from"]
 
 Visits = tuple[NDArray[np.int32], NDArray[np.float32]]
 """Vertices and how often walks visit each."""
+
+
+class Seeds(NamedTuple):
+    """Where walks start; chunks lie behind the nodes.
+
+    Attributes
+    ----------
+    vertices
+        (n,) int32, ascending.
+    mass
+        (n,) float64, positive, summing to 1.
+    """
+
+    vertices: NDArray[np.int32]
+    mass: NDArray[np.float64]
+
+    @classmethod
+    def none(cls) -> Seeds:
+        """Return that walks start nowhere."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.float64))
+
+    def at(self, vertex: int) -> float:
+        """Return the mass of a vertex, 0 where no walk starts."""
+        return float(self.mass[self.vertices == vertex].sum())
 
 
 def seed_mass(
@@ -30,62 +55,61 @@ def seed_mass(
     facts_trust: float,
     passages: Sequence[tuple[NDArray[np.int32], NDArray[np.float32], float]],
     settings: RetrievalSettings,
-) -> dict[int, float]:
-    """Return where walks start: vertex -> mass, summing to 1; chunks lie behind the nodes.
+) -> Seeds:
+    """Return where walks start.
 
     The names in the question weigh 1, the ends of its best facts `facts_share` times the trust in them, each
     text route `passage_share` times the trust that comes with it. A fact's end counts less the more chunks
     mention it (HippoRAG 2, arXiv 2502.14802, section 3.2, whose seeds these are but for the names and BM25).
     """
-    mass: dict[int, float] = {}
-    for mention in mentions:
-        for node in mention.nodes:
-            mass[node] = mass.get(node, 0.0) + mention.weight / len(mention.nodes)
-    for node, weight in _fact_ends(view, facts, settings.n_facts).items():
-        mass[node] = mass.get(node, 0.0) + settings.facts_share * facts_trust * weight
-    seeded, shares = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
+    named = [(node, mention.weight / len(mention.nodes)) for mention in mentions for node in mention.nodes]
+    ends, weights = _fact_ends(view, facts, settings.n_facts)
+    vertices = [np.array([node for node, _ in named], np.int32), ends]
+    masses: list[NDArray[Any]] = [
+        np.array([mass for _, mass in named], np.float64),
+        settings.facts_share * facts_trust * weights,
+    ]
     for rows, scores, trust in passages:
         above = np.maximum(scores - scores.min(), 0.0) if scores.size else scores
         total = float(above.sum())
         if total > 0.0:
-            seeded.append(rows)
-            shares.append(settings.passage_share * trust * above / total)
-    rows, owner = np.unique(np.concatenate(seeded), return_inverse=True)
-    mass |= zip(
-        (rows + view.n_nodes).tolist(), np.bincount(owner, np.concatenate(shares)).tolist(), strict=True
-    )
-    total = sum(mass.values())
-    return {vertex: value / total for vertex, value in mass.items() if value > 0.0} if total > 0.0 else {}
+            vertices.append(rows + np.int32(view.n_nodes))
+            masses.append(settings.passage_share * trust * above / total)
+    seeded, place = distinct_places(np.concatenate(vertices))
+    mass = np.bincount(place, np.concatenate(masses), seeded.shape[0])
+    is_seed = mass > 0.0
+    seeded, mass = seeded[is_seed], mass[is_seed]
+    return Seeds(seeded, mass / mass.sum()) if seeded.size else Seeds.none()
 
 
-def _fact_ends(view: SnapshotView, facts: ScoredTriples, n_facts: int) -> dict[int, float]:
-    """Return the ends of the most similar facts with weights that sum to 1."""
+def _fact_ends(
+    view: SnapshotView, facts: ScoredTriples, n_facts: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the ends of the most similar facts, ascending, and weights that sum to 1."""
     best = np.argsort(-facts.similarity, kind="stable")[:n_facts]
     ids, similarity = facts.ids[best], facts.similarity[best]
     if not ids.size or similarity[0] <= 0.0:
-        return {}
-    chunk_counts = view.node_chunks.indptr
-    gathered: dict[int, list[float]] = {}
-    for ends in (view.heads(ids), view.out.indices[ids]):
-        for node, score in zip(ends.tolist(), (similarity / similarity[0]).tolist(), strict=True):
-            n_chunks = int(chunk_counts[node + 1] - chunk_counts[node])
-            gathered.setdefault(node, []).append(max(score, 0.0) / max(n_chunks, 1))
-    means = {node: sum(values) / len(values) for node, values in gathered.items()}
-    total = sum(means.values())
-    return {node: value / total for node, value in means.items()} if total > 0.0 else {}
+        return Seeds.none()
+    ends = np.concatenate((view.heads(ids), view.out.indices[ids]))
+    relative = np.maximum(similarity / similarity[0], 0.0).astype(np.float64)
+    indptr = view.node_chunks.indptr
+    weights = np.concatenate((relative, relative)) / np.maximum(indptr[ends + 1] - indptr[ends], 1)
+    nodes, place = distinct_places(ends)
+    means = np.bincount(place, weights) / np.bincount(place)
+    total = means.sum()
+    return (nodes, means / total) if total > 0.0 else Seeds.none()
 
 
 def walk_from(
-    view: SnapshotView, mass: Mapping[int, float], settings: RetrievalSettings, *, coarse: float = 1.0
+    view: SnapshotView, seeds: Seeds, settings: RetrievalSettings, *, coarse: float = 1.0
 ) -> Visits:
-    """Return the vertices that walks from `mass` visit and how often, in no order.
+    """Return the vertices that walks from `seeds` visit and how often, in no order.
 
     Walks are followed down to `settings.epsilon` times `coarse`.
     """
-    if not mass:
+    if not seeds.vertices.size:
         return np.empty(0, np.int32), np.empty(0, np.float32)
-    vertices = np.fromiter(sorted(mass), np.int32, len(mass))
-    weights = np.fromiter((mass[vertex] for vertex in vertices.tolist()), np.float32, len(mass))
+    weights = seeds.mass.astype(np.float32)
     walk = view.walk
 
     def push(scratch: PushScratch) -> Visits:
@@ -94,7 +118,7 @@ def walk_from(
             walk.indices,
             walk.weights,
             walk.strength,
-            vertices,
+            seeds.vertices,
             weights,
             settings.damping,
             coarse * settings.epsilon,

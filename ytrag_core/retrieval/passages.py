@@ -86,11 +86,10 @@ class PassageIndex:
             ids, scores = search_allowed(self._index, query, wanted, windows)
             if self._one_each:
                 return ids, scores
-            rows, first = np.unique(self._owners[ids], return_index=True)
-            if len(rows) >= min(k, n_chunks) or wanted >= n_windows:
-                best = scores[first]
-                order = np.lexsort((rows, -best))[:k]
-                return rows[order].astype(np.int32), best[order]
+            owners = self._owners[ids]
+            first = _first_places(owners)
+            if len(first) >= min(k, n_chunks) or wanted >= n_windows:
+                return owners[first[:k]], scores[first[:k]]
             wanted = min(2 * wanted, n_windows)
 
     def background(self) -> Background:
@@ -137,3 +136,12 @@ class PassageIndex:
             return of_windows
         best: NDArray[np.float32] = np.maximum.reduceat(of_windows, starts)
         return best
+
+
+def _first_places(values: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the places, ascending, at which a value occurs for the first time."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    is_first = np.ones(ordered.shape[0], bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return np.sort(order[is_first])

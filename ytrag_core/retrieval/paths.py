@@ -13,7 +13,7 @@ from ytrag_core.kernels.paths import longer_paths
 from ytrag_core.retrieval.masks import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -100,12 +100,9 @@ def find_paths(
     if not starts or view.n_triples == 0:
         return []
     search = _BeamSearch(view, query, asked, settings, np.array(starts, np.int32), allowed or Selection(view))
-    found: list[Path] = []
-    for hop in range(settings.max_hops):
-        if not search.step(hop):
-            break
-        found += search.paths(hop)
-    return _distinct(found)
+    while search.step():
+        pass
+    return _distinct(search.best_first())
 
 
 class _BeamSearch:
@@ -130,13 +127,16 @@ class _BeamSearch:
         self._triples = np.full((n, settings.max_hops), -1, np.int32)
         self._cost = np.zeros(n, np.float32)
         self._scores = np.zeros(n, np.float32)
+        self._found: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
         self._facts = self._relations = np.zeros((n, width), np.float32)
         self._covered = np.zeros(n, np.uint64)
         self._matched = self._said = np.zeros(n, np.float32)
 
-    def step(self, hop: int) -> bool:
-        """Prolong all paths by one triple and keep the best; False where none can be prolonged."""
-        view = self._view
+    def step(self) -> bool:
+        """Prolong all paths by one triple and keep the best; False where none can or may be prolonged."""
+        view, hop = self._view, len(self._found)
+        if hop == self._settings.max_hops:
+            return False
         ends = np.ascontiguousarray(self._nodes[:, hop])
         if hop > 0:
             self._cost += self._passing(ends)
@@ -169,6 +169,7 @@ class _BeamSearch:
         self._nodes[:, hop + 1], self._triples[:, hop] = steps[chosen, 2], steps[chosen, 0]
         self._cost = cost[chosen]
         self._covered, self._matched, self._said = covered[chosen], matched[chosen], said[chosen]
+        self._found.append((self._triples, self._nodes, self._scores))
         return True
 
     def _words(
@@ -221,15 +222,17 @@ class _BeamSearch:
         steps[:, 2] = side.indices[positions]
         return steps, owner, fan_out
 
-    def paths(self, hop: int) -> list[Path]:
-        """Return the paths kept after a step."""
-        columns = zip(
-            self._triples[:, : hop + 1].tolist(),
-            self._nodes[:, : hop + 2].tolist(),
-            self._scores.tolist(),
-            strict=True,
-        )
-        return [Path(tuple(triples), tuple(nodes), score) for triples, nodes, score in columns]
+    def best_first(self) -> Iterator[Path]:
+        """Yield the paths that were kept after any step, best first; of equal ones by their triples."""
+        if not self._found:
+            return
+        triples, nodes, scores = (np.concatenate(column) for column in zip(*self._found, strict=True))
+        lengths = np.count_nonzero(triples >= 0, axis=1)
+        order = np.lexsort((*triples.T[::-1], -scores))
+        for place in order.tolist():
+            length = int(lengths[place])
+            passed = tuple(nodes[place, : length + 1].tolist())
+            yield Path(tuple(triples[place, :length].tolist()), passed, float(scores[place]))
 
 
 def prefer_paths(paths: Iterable[Path], preferred: NDArray[np.bool_]) -> list[Path]:
@@ -242,16 +245,17 @@ def prefer_paths(paths: Iterable[Path], preferred: NDArray[np.bool_]) -> list[Pa
     preferred
         (n_triples,) bool.
     """
-    return _distinct(
+    scored = [
         replace(path, score=path.score + _PREFERRED_BONUS * float(preferred[list(path.triples)].mean()))
         for path in paths
-    )
+    ]
+    return _distinct(sorted(scored, key=lambda path: (-path.score, path.triples)))
 
 
 def _distinct(found: Iterable[Path]) -> list[Path]:
-    """Return the best path of each set of triples, best first."""
+    """Return the first path of each set of triples, of the first few sets."""
     kept: dict[frozenset[int], Path] = {}
-    for path in sorted(found, key=lambda path: (-path.score, path.triples)):
+    for path in found:
         kept.setdefault(frozenset(path.triples), path)
         if len(kept) == _N_PATHS:
             break

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from ytrag_core.embedding.encoder import Encoder
     from ytrag_core.retrieval.routes import Run
 
-__all__ = ["N_AHEAD", "ReadAhead"]
+__all__ = ["ReadAhead"]
 
-N_AHEAD = 16
-"""Questions that are read before their turn: of twice as many texts some are of one length."""
+_FEWEST_AHEAD, _MOST_AHEAD = 8, 32
+"""Questions that are read before their turn: of twice as many texts some are of one length. The first
+question does not wait for all of them."""
 
 
 class ReadAhead:
@@ -53,7 +54,8 @@ class ReadAhead:
 
     def _take(self, positions: range) -> list[Run]:
         with self._reading:
-            end = min(positions.stop + N_AHEAD, len(self._questions))
+            end = max(positions.stop + _FEWEST_AHEAD, self._n_read + 2 * len(positions))
+            end = min(end, positions.stop + _MOST_AHEAD, len(self._questions))
             for coming in range(self._n_read, end):
                 run = self._runs[coming] = self._read(self._questions[coming])
                 self._coming.expect(run.asked.text)

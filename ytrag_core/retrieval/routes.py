@@ -13,6 +13,7 @@ from ytrag_core.retrieval.behind import behind_communities, behind_names, behind
 from ytrag_core.retrieval.beside import ALONE
 from ytrag_core.retrieval.bridge import bridge_scores
 from ytrag_core.retrieval.copies import LOOKED_BEHIND, copies_behind
+from ytrag_core.retrieval.distinct import distinct
 from ytrag_core.retrieval.evidence import Cards
 from ytrag_core.retrieval.features import PassageFeatures, passage_features, resemblance
 from ytrag_core.retrieval.fusion import (
@@ -27,7 +28,7 @@ from ytrag_core.retrieval.fusion import (
 from ytrag_core.retrieval.masked import search_allowed
 from ytrag_core.retrieval.masks import Masks, Selection
 from ytrag_core.retrieval.mentions import telling
-from ytrag_core.retrieval.pagerank import seed_mass, visited_passages, walk_from
+from ytrag_core.retrieval.pagerank import Seeds, seed_mass, visited_passages, walk_from
 from ytrag_core.retrieval.paths import Path, find_paths, prefer_paths
 from ytrag_core.retrieval.triples import QueryVectors, ScoredTriples, match_triples, nearest_triples
 from ytrag_core.retrieval.weights import FusionWeights
@@ -100,7 +101,7 @@ class Run:
         self._found: dict[str, RouteChunks] = {}
         masks = masks or Masks(Selection(view))
         self._masks, self._allowed = masks, masks.allowed
-        self.seeds: dict[int, float] = {}
+        self.seeds = Seeds.none()
         self.trust: dict[str, float] = {}
         self.facts = ScoredTriples.none()
         self.paths: list[Path] = []
@@ -155,8 +156,8 @@ class Run:
             start, view = time.perf_counter(), first._view
             questions = np.array([run.query.question for run in runs])
             for run, near in zip(runs, nearest_triples(view, questions, first._masks), strict=True):
-                found = _Near(near, view.triple_background.spread(run.query.question))
-                run._near = ALONE.start(lambda found=found: found)
+                spread = view.triple_background.spread(run.query.question)
+                run._near = ALONE.start(_Near, near, spread)
             for run in runs:
                 run._clock.add("triple", (time.perf_counter() - start) / len(runs))
         for run in runs:
@@ -247,7 +248,7 @@ class Run:
         with self._clock.stage("fuse"):
             found |= {route: chunks for route, chunks in texts.items() if route in wanted} | behind
             first = found or texts  # a second hop alone starts from what the texts say
-            rows = np.unique(np.concatenate([chunks.rows for chunks in first.values()]))
+            rows = distinct(np.concatenate([chunks.rows for chunks in first.values()]))
             values = passage_features(
                 first,
                 rows,
@@ -260,7 +261,7 @@ class Run:
                 if "dense" in first
                 else None,
             )
-        named = np.unique(np.array([n for m in self.mentions for n in m.nodes], np.int32))
+        named = np.array(sorted({node for mention in self.mentions for node in mention.nodes}), np.int32)
         if "bridge" in wanted:
             with self._clock.stage("bridge"):
                 before = likelihood(self._parts(first, values, rows, trust), rows.shape[0])

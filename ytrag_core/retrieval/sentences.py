@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,17 +112,14 @@ def sentences_that_tell(
         much as a word on average for each fact that they state, which may be one that the question cannot
         name.
     """
-    needles: dict[str, int] = {}
-    parts: dict[str, list[int]] = {}
-    whole: dict[str, list[int]] = {}
-    for name in dict.fromkeys(chain.from_iterable(triples)):
-        parts[name] = [needles.setdefault(part, len(needles)) for part in _parts(name)]
-    for name in dict.fromkeys(name for head, _, tail in triples for name in (head, tail)):
-        whole[name] = [needles.setdefault(name.lower(), len(needles))]
+    needles: defaultdict[str, int] = defaultdict(count().__next__)
+    number = needles.__getitem__
+    parts = {name: list(map(number, _parts(name))) for name in dict.fromkeys(chain.from_iterable(triples))}
+    whole = {name: [number(name.lower())] for triple in triples for name in triple[::2]}
     groups: list[list[int]] = []
     for head, relation, tail in triples:
         groups += (whole[head], whole[tail], parts[head], parts[tail], parts[relation])
-    asked = [needles.setdefault(word, len(needles)) for word in words]
+    asked = list(map(number, words))
     pairs = np.array(stated, np.int32).reshape(-1, 2)
     text, text_indptr = _codes(list(map(_folded, passages.texts)))
     needle, needle_indptr = _codes(list(needles))

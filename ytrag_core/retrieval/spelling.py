@@ -121,6 +121,8 @@ def _changed(word: str, place: int, letters: Iterable[str]) -> Iterator[str]:
 
 
 def _without_accents(word: str) -> str:
+    if word.isascii():
+        return word
     plain = unicodedata.normalize("NFD", word.translate(_NOT_COMPOSED))
     return unicodedata.normalize("NFC", "".join(mark for mark in plain if not unicodedata.combining(mark)))
 

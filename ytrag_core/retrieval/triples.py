@@ -10,6 +10,7 @@ import numpy as np
 from ytrag_core.kernels.edges import row_dots
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.topk import top_k
+from ytrag_core.retrieval.distinct import distinct
 from ytrag_core.retrieval.masked import allowed_entries, search_allowed
 from ytrag_core.retrieval.masks import Selection
 
@@ -228,7 +229,7 @@ def match_triples(
     for chosen in (masks.allowed, masks.preferred):
         if chosen is not None:
             candidates += _named_triples(view, nodes, query.residual, chosen)
-    ids = np.unique(np.concatenate(candidates)).astype(np.int32)
+    ids = distinct(np.concatenate(candidates))
     similarity = triple_scores(view, ids, query.question)
     heads = _weight_of(view.heads(ids), nodes, weights)
     tails = _weight_of(view.out.indices[ids], nodes, weights)

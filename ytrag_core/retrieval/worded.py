@@ -92,8 +92,8 @@ def find_by_words(
 def _walk_from_names(
     view: SnapshotView, settings: RetrievalSettings, asked: Asked, allowed: NDArray[np.bool_] | None
 ) -> NDArray[np.float32]:
-    mass = seed_mass(view, asked.mentions, ScoredTriples.none(), 0.0, (), settings)
-    rows, visits = visited_passages(view, walk_from(view, mass, settings, coarse=_COARSE), allowed)
+    seeds = seed_mass(view, asked.mentions, ScoredTriples.none(), 0.0, (), settings)
+    rows, visits = visited_passages(view, walk_from(view, seeds, settings, coarse=_COARSE), allowed)
     walked = np.zeros(view.n_chunks, np.float32)
     walked[rows] = visits
     return walked
