@@ -298,8 +298,7 @@ def best_byte_rows(
     A row is scored in full where its rounded product and what it may have lost reach what the k-th best
     certainly has (Cauchy-Schwarz), so that none of the best is missed. d bytes for a row, once for all
     queries, 2 d flops for a row and query, and 2 d bytes for each that is scored in full, about 1.4 k where
-    a hundred are wanted. Four queries at a time share the widening of a row: a little more than half the time
-    of one by one.
+    a hundred are wanted.
     """
     n, d = bits.shape
     n_queries = queries.shape[0]
@@ -308,24 +307,9 @@ def best_byte_rows(
     if codes.shape[0] != n or scale.shape[0] != n or lost.shape[0] != n:
         raise ValueError("there are not as many codes as rows")
     scores = np.empty((n_queries, n), np.float32)
-    n_fours = n_queries // 4
     for start in range(0, n, ROWS):
         stop = min(start + ROWS, n)
-        for four in range(n_fours):
-            some, out = queries[4 * four : 4 * four + 4], scores[4 * four : 4 * four + 4]
-            for row in range(start, stop):
-                first = second = third = fourth = np.float32(0)
-                for column in range(d):
-                    code = np.float32(codes[row, column])
-                    first += code * some[0, column]
-                    second += code * some[1, column]
-                    third += code * some[2, column]
-                    fourth += code * some[3, column]
-                out[0, row] = first * scale[row]
-                out[1, row] = second * scale[row]
-                out[2, row] = third * scale[row]
-                out[3, row] = fourth * scale[row]
-        for i in range(4 * n_fours, n_queries):
+        for i in range(n_queries):
             query = queries[i]
             for row in range(start, stop):
                 total = np.float32(0)

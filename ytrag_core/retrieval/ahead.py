@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 __all__ = ["in_two_steps"]
 
@@ -16,17 +16,11 @@ R = TypeVar("R")
 
 
 def in_two_steps(
-    n: int,
-    prepare: Callable[[range], Sequence[T]],
-    finish: Callable[[T], R],
-    *,
-    n_together: int,
-    n_ahead: int,
-    n_threads: int,
+    n: int, prepare: Callable[[int], T], finish: Callable[[T], R], *, n_ahead: int, n_threads: int
 ) -> list[R]:
-    """Prepare n items, a few together, and finish each, on several threads that always have something to do.
+    """Prepare and finish n items, on several threads that always have something to do.
 
-    A thread finishes an item where no other thread finishes one, else it prepares the next ones; where none
+    A thread finishes an item where no other thread finishes one, else it prepares the next one; where nothing
     may be prepared it finishes one all the same. So a step that holds the interpreter runs beside one that
     does not, and neither step has to take as long as the other.
 
@@ -35,13 +29,11 @@ def in_two_steps(
     n
         Number of items.
     prepare
-        Called with the numbers of items; returns what it made of each.
+        Called once with the number of each item.
     finish
         Called once with what `prepare` made of each.
-    n_together
-        Items that are prepared together, at least 1.
     n_ahead
-        Items are begun while fewer than so many are begun and not finished; at least 1.
+        Most items that are begun and not finished, at least 1.
     n_threads
         At least 1; the caller's is one of them.
 
@@ -55,7 +47,7 @@ def in_two_steps(
     Exception
         What a step raised; no further step is begun then.
     """
-    work = _Work(n, prepare, finish, n_together, n_ahead)
+    work = _Work(n, prepare, finish, n_ahead)
     with ThreadPoolExecutor(max(n_threads - 1, 1), thread_name_prefix="ytrag-many") as pool:
         others = [pool.submit(work.run) for _ in range(n_threads - 1)]
         work.run()
@@ -67,16 +59,8 @@ def in_two_steps(
 class _Work(Generic[T, R]):
     """What is to be done, what is being done and what is done."""
 
-    def __init__(
-        self,
-        n: int,
-        prepare: Callable[[range], Sequence[T]],
-        finish: Callable[[T], R],
-        n_together: int,
-        n_ahead: int,
-    ) -> None:
-        self._n, self._n_together, self._n_ahead = n, n_together, n_ahead
-        self._prepare, self._finish = prepare, finish
+    def __init__(self, n: int, prepare: Callable[[int], T], finish: Callable[[T], R], n_ahead: int) -> None:
+        self._n, self._prepare, self._finish, self._n_ahead = n, prepare, finish, n_ahead
         self._changed = threading.Condition()
         self._n_begun = self._n_finishing = 0
         self._prepared: dict[int, T] = {}
@@ -104,16 +88,16 @@ class _Work(Generic[T, R]):
                     self._n_finishing += 1
                     return lambda: self._finish_one(item, prepared)
                 if may_begin:
-                    items = range(self._n_begun, min(self._n_begun + self._n_together, self._n))
-                    self._n_begun = items.stop
-                    return lambda: self._prepare_some(items)
+                    item = self._n_begun
+                    self._n_begun += 1
+                    return lambda: self._prepare_one(item)
                 self._changed.wait()
         return None
 
-    def _prepare_some(self, items: range) -> None:
-        prepared = self._prepare(items)
+    def _prepare_one(self, item: int) -> None:
+        prepared = self._prepare(item)
         with self._changed:
-            self._prepared.update(zip(items, prepared, strict=True))
+            self._prepared[item] = prepared
             self._changed.notify_all()
 
     def _finish_one(self, item: int, prepared: T) -> None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadAhead"]
 
-_FEWEST_AHEAD, _MOST_AHEAD = 8, 32
+_FEWEST_AHEAD, _MOST_AHEAD, _READ_TOGETHER = 4, 32, 2
 """Questions that are read before their turn: of twice as many texts some are of one length. The first
-question does not wait for all of them."""
+question waits for few of them, each later one for two more."""
 
 
 class ReadAhead:
@@ -41,25 +41,24 @@ class ReadAhead:
         self._n_read = 0
         self._runs: dict[int, Run] = {}
 
-    def prepare(self, positions: range) -> list[Run]:
-        """Return the runs of some questions, encoded and searched for."""
-        runs = self._take(positions)
-        for run in runs:
-            asked, encode = run.asked, self._coming.encode
-            with asked.clock.stage("encode"):
-                residual = encode(asked.residual) if asked.residual else None
-                run.query = QueryVectors.of(encode(asked.text), residual)
-        runs[0].search_together(runs)
-        return runs
+    def prepare(self, position: int) -> Run:
+        """Return a question's run, encoded and searched for."""
+        run = self._take(position)
+        asked, encode = run.asked, self._coming.encode
+        with asked.clock.stage("encode"):
+            residual = encode(asked.residual) if asked.residual else None
+            run.query = QueryVectors.of(encode(asked.text), residual)
+        run.search()
+        return run
 
-    def _take(self, positions: range) -> list[Run]:
+    def _take(self, position: int) -> Run:
         with self._reading:
-            end = max(positions.stop + _FEWEST_AHEAD, self._n_read + 2 * len(positions))
-            end = min(end, positions.stop + _MOST_AHEAD, len(self._questions))
+            end = max(position + _FEWEST_AHEAD, self._n_read + _READ_TOGETHER)
+            end = min(end, position + _MOST_AHEAD, len(self._questions))
             for coming in range(self._n_read, end):
                 run = self._runs[coming] = self._read(self._questions[coming])
                 self._coming.expect(run.asked.text)
                 if run.asked.residual:
                     self._coming.expect(run.asked.residual)
             self._n_read = max(self._n_read, end)
-            return [self._runs.pop(position) for position in positions]
+            return self._runs.pop(position)

@@ -50,8 +50,8 @@ _THREADS = 2
 """Of many questions one is answered, which holds the interpreter most of the time, beside what does not."""
 
 
-_TOGETHER = 4
 _AHEAD = 8
+"""Of many questions so many are begun and not yet answered."""
 
 
 class Retriever:
@@ -186,7 +186,6 @@ class Retriever:
                 len(questions),
                 prepare,
                 answer,
-                n_together=_TOGETHER,
                 n_ahead=_AHEAD,
                 n_threads=min(_THREADS, available_cores()),
             )

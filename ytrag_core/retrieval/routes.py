@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,7 +34,7 @@ from ytrag_core.retrieval.weights import FusionWeights
 from ytrag_core.retrieval.worded import Worded, find_by_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -140,28 +139,13 @@ class Run:
     def _near_triples(self, encoded: Callable[[], NDArray[np.float32]]) -> _Near:
         question, view = encoded(), self._view
         with self._clock.stage("triple"):
-            (near,) = nearest_triples(view, question[None], self._masks)
+            near = nearest_triples(view, question, self._masks)
             return _Near(near, view.triple_background.spread(question))
 
     def search(self) -> None:
         """Search for the triples and passages near to the question, whose vectors are known."""
         self.search_triples(lambda: self.query.question)
         self._search_passages()
-
-    @staticmethod
-    def search_together(runs: Sequence[Run]) -> None:
-        """Do what `search` does for several questions of one view, wish and filter, reading triples once."""
-        first = runs[0]
-        if first._wanted & ON_GRAPH:
-            start, view = time.perf_counter(), first._view
-            questions = np.array([run.query.question for run in runs])
-            for run, near in zip(runs, nearest_triples(view, questions, first._masks), strict=True):
-                spread = view.triple_background.spread(run.query.question)
-                run._near = ALONE.start(_Near, near, spread)
-            for run in runs:
-                run._clock.add("triple", (time.perf_counter() - start) / len(runs))
-        for run in runs:
-            run._search_passages()
 
     def _search_passages(self) -> None:
         view = self._view

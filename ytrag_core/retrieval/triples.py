@@ -152,9 +152,9 @@ def incident_triples(
 
 
 def nearest_triples(
-    view: SnapshotView, questions: NDArray[np.float32], masks: Masks, n_triples: int = _N_TRIPLES
-) -> list[list[NDArray[np.int32]]]:
-    """Return the triples nearest to questions by meaning, among those allowed and among those preferred.
+    view: SnapshotView, question: NDArray[np.float32], masks: Masks, n_triples: int = _N_TRIPLES
+) -> list[NDArray[np.int32]]:
+    """Return the triples nearest to a question by meaning, among those allowed and among those preferred.
 
     By their sentences; without sentences, the triples of the nodes with the nearest names.
 
@@ -162,37 +162,23 @@ def nearest_triples(
     ----------
     view
         The snapshot.
-    questions
-        (n_questions, d) float32 vectors.
+    question
+        (d,) float32 vector of the question.
     masks
         What may be returned.
     n_triples
         Most sentences of each.
-
-    Returns
-    -------
-    list
-        For each question what is found among the triples allowed, and among the preferred ones if there are.
     """
-    found: list[list[NDArray[np.int32]]] = [[] for _ in questions]
+    found = []
     for chosen in (masks.allowed, masks.preferred):
         if chosen is None or view.n_triples == 0:
             continue
-        if view.triple_index is not None and chosen.triples is None:
-            nearest = list(view.triple_index.search(questions, n_triples)[0])
-        elif view.triple_index is not None:
-            index = view.triple_index
-            nearest = [search_allowed(index, each, n_triples, chosen.triples)[0] for each in questions]
+        if view.triple_index is not None:
+            found.append(search_allowed(view.triple_index, question, n_triples, chosen.triples)[0])
         else:
-            nearest = [_near_by_name(view, each, chosen) for each in questions]
-        for near, triples in zip(found, nearest, strict=True):
-            near.append(triples)
+            names = search_allowed(view.string_index, question, _N_STRINGS, chosen.strings)[0]
+            found.append(_triples_of_names(view, names, chosen))
     return found
-
-
-def _near_by_name(view: SnapshotView, question: NDArray[np.float32], chosen: Selection) -> NDArray[np.int32]:
-    names = search_allowed(view.string_index, question, _N_STRINGS, chosen.strings)[0]
-    return _triples_of_names(view, names, chosen)
 
 
 def _triples_of_names(view: SnapshotView, names: NDArray[np.int32], allowed: Selection) -> NDArray[np.int32]:
