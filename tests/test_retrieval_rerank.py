@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,6 +114,18 @@ def test_the_first_few_come_from_the_best_fifty(sample_kb: KnowledgeBase) -> Non
     assert len(reader.read) == 50
     many = sample_kb.retrieve_many([QUESTION], top_k=3, reranker=reader)
     assert [chunk.id for chunk in many[0].chunks] == [chunk.id for chunk in found.chunks]
+
+
+def test_of_many_questions_one_thread_is_given_to_read(sample_kb: KnowledgeBase) -> None:
+    threads = set[threading.Thread]()
+
+    class Noting(ByLength):
+        def score(self, question: str, passages: Sequence[str]) -> NDArray[np.float32]:
+            threads.add(threading.current_thread())
+            return super().score(question, passages)
+
+    sample_kb.retrieve_many([f"{QUESTION} {number}" for number in range(20)], reranker=Noting())
+    assert threads == {threading.current_thread()}
 
 
 def test_a_cross_encoder_reads_passages(sample_kb: KnowledgeBase, tmp_path: Path) -> None:

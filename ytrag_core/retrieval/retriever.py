@@ -49,7 +49,6 @@ _EVERY_FACT = 1 << 30
 _THREADS = 2
 """Of many questions one is answered, which holds the interpreter most of the time, beside what does not."""
 
-
 _AHEAD = 8
 """Of many questions so many are begun and not yet answered."""
 
@@ -181,14 +180,10 @@ class Retriever:
             return self._answer(run, top_k, start, masks, reranker)
 
         prepare = ReadAhead(questions, read, self._encoder).prepare
+        # A reranker has use for all cores itself, and need not be one that several threads may call.
+        n_threads = min(_THREADS, available_cores()) if reranker is None else 1
         with self._turns, self._second_core.lent(), self._encoder.sharing():
-            return in_two_steps(
-                len(questions),
-                prepare,
-                answer,
-                n_ahead=_AHEAD,
-                n_threads=min(_THREADS, available_cores()),
-            )
+            return in_two_steps(len(questions), prepare, answer, n_ahead=_AHEAD, n_threads=n_threads)
 
     def _masks(self, filters: Filters) -> tuple[Masks, float]:
         """Return what may be returned, and how many milliseconds it took to know; 0 without a filter."""
