@@ -23,9 +23,9 @@ often there."""
 class ComingQuestions:
     """Encodes questions of which some are known before their turn; safe to use from several threads.
 
-    The weights of an encoder are more than a core's own cache holds, and a short question takes about as
-    long to read them as to multiply with them. Texts of one length share the reading, and their vectors are
-    those that they have alone.
+    The weights of an encoder are more than a core's own cache holds, and to read them takes a third of the
+    time of a short question. Texts of one length share the reading, and their vectors are those that they
+    have alone.
 
     Parameters
     ----------
