@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import float32, int8, int64, uint16, uint64
+from numba import float32, int8, int64, uint16, uint32, uint64
 
 from .decorator import kernel, ro, rw
 from .instructions import widen
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK = 256
+FEW = 16
+"""Fewer better scores in a block are looked for one by one."""
+
 LEVELS = 127
 ROWS = 64
 """Rows that are held in cache while all queries pass over them."""
@@ -67,6 +70,28 @@ def keep_largest(out_keys: NDArray[np.uint64], n_keys: int, k: int) -> None:
             break
 
 
+@kernel((uint32, int64))
+def key_of(pattern: int, i: int) -> np.uint64:
+    """Return a number that is the larger, the larger a score is, and of equal scores the lower its id.
+
+    Parameters
+    ----------
+    pattern : uint32
+        Bits of a float32 that is a number.
+    i : int
+        The id, below 2**32.
+
+    Notes
+    -----
+    The bits of a float, but for its sign, are in the order of floats.
+    """
+    ordered = np.uint64(pattern)
+    if ordered == np.uint64(0x80000000):
+        ordered = np.uint64(0)
+    ordered ^= np.uint64(0xFFFFFFFF) if ordered >> np.uint64(31) else np.uint64(0x80000000)
+    return (ordered << np.uint64(32)) | np.uint64(0xFFFFFFFF - i)
+
+
 @kernel((ro(float32), int64))
 def top_k(scores: NDArray[np.float32], k: int) -> NDArray[np.int32]:
     """Return the ids of the `k` largest scores, largest first; of equal scores the lower id goes first.
@@ -88,7 +113,9 @@ def top_k(scores: NDArray[np.float32], k: int) -> NDArray[np.int32]:
     -----
     One pass of 4 bytes and 1 comparison for a score: blocks in which nothing beats the k-th best so far
     are skipped by a vectorised count. What does beat it goes to a buffer of ``4 * k`` keys that is cut to
-    `k` when full, so that even ascending scores cost O(n), plus the final sort of `k`.
+    `k` when full, so that even ascending scores cost O(n), plus the final sort of `k`. Where much of a block
+    beats it, no processor can guess which scores do: all are written, each over the one before if that did
+    not.
     """
     n = scores.shape[0]
     k = min(max(k, 0), n)
@@ -101,23 +128,20 @@ def top_k(scores: NDArray[np.float32], k: int) -> NDArray[np.int32]:
     has_bar = False
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
+        n_better = BLOCK
         if has_bar:
             n_better = 0
             for i in range(start, stop):
                 n_better += scores[i] > bar
-            if n_better == 0:
-                continue
-        for i in range(start, stop):
-            if scores[i] > bar or (not has_bar and scores[i] == bar):
-                pattern = np.uint64(bits[i])
-                if pattern == np.uint64(0x80000000):
-                    pattern = np.uint64(0)
-                if pattern >> np.uint64(31):
-                    pattern ^= np.uint64(0xFFFFFFFF)
-                else:
-                    pattern |= np.uint64(0x80000000)
-                keys[n_keys] = (pattern << np.uint64(32)) | np.uint64(0xFFFFFFFF - i)
-                n_keys += 1
+        if n_better < FEW:
+            for i in range(start, stop if n_better else start):
+                if scores[i] > bar:
+                    keys[n_keys] = key_of(bits[i], i)
+                    n_keys += 1
+        else:
+            for i in range(start, stop):
+                keys[n_keys] = key_of(bits[i], i)
+                n_keys += (scores[i] > bar) | ((scores[i] == bar) & (not has_bar))
         if n_keys > k and n_keys + BLOCK > keys.shape[0]:
             keep_largest(keys, n_keys, k)
             n_keys = k
