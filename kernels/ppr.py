@@ -87,7 +87,7 @@ def ppr_push(
     ends there. A walk meets a node without edges only by starting there, so seeds without edges are never
     pushed: all shares are scaled up beforehand by what would come back from them.
 
-    An entry moves 8 bytes of graph, 32 of mass, 16 of `indptr` and 8 of lists; 5 flops. Whether it is the
+    An entry moves 8 bytes of graph, 32 of mass, 16 of `indptr` and 8 of lists; 3 flops. Whether it is the
     first to reach a node, and whether it lifts the node over its threshold, no processor can guess: both
     lists are written at every entry, one beyond their end, and the end moves where that was right. That is
     more than twice as fast as to branch.

@@ -133,8 +133,10 @@ def top_k(scores: NDArray[np.float32], k: int) -> NDArray[np.int32]:
             n_better = 0
             for i in range(start, stop):
                 n_better += scores[i] > bar
+        if n_better == 0:
+            continue
         if n_better < FEW:
-            for i in range(start, stop if n_better else start):
+            for i in range(start, stop):
                 if scores[i] > bar:
                     keys[n_keys] = key_of(bits[i], i)
                     n_keys += 1

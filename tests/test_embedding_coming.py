@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ytrag_core.embedding.coming import ComingQuestions
-from ytrag_core.embedding.recent import RecentVectors
+from ytrag_core.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,12 +104,12 @@ def test_after_a_failure_each_is_encoded_alone(encoder: Encoder, monkeypatch: py
 
 
 def test_the_last_vectors_are_remembered() -> None:
-    recent = RecentVectors(3)
+    recent: Recent[NDArray[np.float32]] = Recent(3)
     vectors = {text: np.full(2, number, np.float32) for number, text in enumerate("abcd")}
     for text in "abc":
-        recent.add(text, vectors[text])
+        recent.put(text, vectors[text])
     assert recent.get("a") is vectors["a"]
-    recent.add("d", vectors["d"])
+    recent.put("d", vectors["d"])
     assert Counter(text for text in "abcd" if recent.get(text) is not None) == Counter("acd")
     recent.clear()
     assert recent.get("a") is None

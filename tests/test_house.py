@@ -18,7 +18,7 @@ from tests.house import PACKAGE, REPOSITORY, Module, imports, modules
 STOREYS = (
     ("errors",),
     ("config", "schemas"),
-    ("workers",),
+    ("workers", "recent"),
     ("kernels",),
     ("storage",),
     ("documents", "schema", "embedding", "llm"),

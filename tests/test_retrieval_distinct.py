@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ytrag_core.retrieval.distinct import distinct, distinct_places
+from ytrag_core.retrieval.distinct import distinct, distinct_places, first_places
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 9), max_size=50))
@@ -18,4 +18,6 @@ def test_as_numpy_finds_them(values: list[int]) -> None:
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(places, wanted_places)
     np.testing.assert_array_equal(distinct(array), wanted)
+    _, first = np.unique(array, return_index=True)
+    np.testing.assert_array_equal(first_places(array), np.sort(first))
     assert array.tolist() == values

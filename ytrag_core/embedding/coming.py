@@ -23,9 +23,9 @@ often there."""
 class ComingQuestions:
     """Encodes questions of which some are known before their turn; safe to use from several threads.
 
-    The weights of an encoder are more than a core's own cache holds, and to read them takes a third of the
-    time of a short question. Texts of one length share the reading, and their vectors are those that they
-    have alone.
+    About a third of the time of a short question does not depend on its length: its weights are read, which
+    are more than a core's own cache holds, and operators are called. Texts of one length share that, and
+    their vectors are those that they have alone.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ from ytrag_core.embedding.description import MINILM
 from ytrag_core.embedding.fetch import fetch_encoder
 from ytrag_core.embedding.inference import open_session, run_session
 from ytrag_core.embedding.precision import VECTORS, choose_precision
-from ytrag_core.embedding.recent import RecentVectors
 from ytrag_core.embedding.windows import TokenLimit, cut_windows, too_long
+from ytrag_core.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ class Encoder:
         self._opening = threading.Lock()
         self._asking = threading.Lock()
         self._n_asking = 0
-        self._recent = RecentVectors(_CACHED_QUERIES)
+        self._recent: Recent[NDArray[np.float32]] = Recent(_CACHED_QUERIES)
 
     @classmethod
     def load(
@@ -237,7 +237,7 @@ class Encoder:
         vector = self._recent.get(text)
         if vector is None:
             vector = self._encode_one(text)
-            self._recent.add(text, vector)
+            self._recent.put(text, vector)
         return vector
 
     def ids_of_query(self, text: str) -> list[int] | None:
@@ -260,7 +260,7 @@ class Encoder:
         """
         vectors = self._run(self._session(1), np.array([*questions.values()], np.int64))
         for text, vector in zip(questions, vectors, strict=True):
-            self._recent.add(text, _read_only(vector.copy()))
+            self._recent.put(text, _read_only(vector.copy()))
 
     @contextmanager
     def sharing(self) -> Iterator[None]:

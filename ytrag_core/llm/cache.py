@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections import OrderedDict
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ytrag_core.llm.chat import Completion
+from ytrag_core.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ def reply_key(
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-class MemoryReplies:
+class MemoryReplies(Recent[Completion]):
     """The replies used last, as long as the process runs.
 
     Parameters
@@ -50,24 +49,7 @@ class MemoryReplies:
     """
 
     def __init__(self, n_replies: int = 1000) -> None:
-        self._n_replies = n_replies
-        self._mutex = threading.Lock()
-        self._replies: OrderedDict[str, Completion] = OrderedDict()
-
-    def get(self, key: str) -> Completion | None:
-        """Return the reply that was stored under this key, or None."""
-        with self._mutex:
-            if key in self._replies:
-                self._replies.move_to_end(key)
-            return self._replies.get(key)
-
-    def put(self, key: str, completion: Completion) -> None:
-        """Store a reply; the one unused for longest gives way."""
-        with self._mutex:
-            self._replies[key] = completion
-            self._replies.move_to_end(key)
-            if len(self._replies) > self._n_replies:
-                self._replies.popitem(last=False)
+        super().__init__(n_replies)
 
 
 class StoredReplies:

@@ -13,7 +13,7 @@ from ytrag_core.errors import QueryError
 from ytrag_core.graph.tables import CHUNK_PLACES, CHUNKS
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.retrieval import layout
-from ytrag_core.retrieval.names import texts_of, utf8_arrays
+from ytrag_core.retrieval.names import text_of, texts_of, utf8_arrays
 from ytrag_core.retrieval.sentences import SENTENCE_SPEC, Passages
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class _Strings:
 
     def one(self, row: int) -> str:
         """Return the string of a row."""
-        return self.of(np.array([row], np.int32))[0]
+        return text_of(self._content, self._indptr, row)
 
     def of(self, rows: NDArray[np.int32]) -> list[str]:
         """Return the strings of some rows."""
@@ -156,9 +156,7 @@ class ChunkTable:
         documents, owners, starts = self._origins
         pages, headings = self._places
         ids, titles, texts, places = (column.of(wanted) for column in (*self._texts, headings))
-        numbers = (
-            [pages[row].as_py() for row in rows] if pages.null_count < len(pages) else [None] * len(rows)
-        )
+        numbers = [pages[row].as_py() for row in rows]
         begins = starts[wanted].tolist()
         return list(
             map(ChunkFields, ids, titles, texts, numbers, places, documents.of(owners[wanted]), begins)

@@ -9,7 +9,7 @@ __all__ = ["Clock", "milliseconds_since"]
 
 
 class _Stage:
-    """Notes how long what is done inside takes; made anew for each turn, for less than a microsecond."""
+    """Notes how long what is done inside takes."""
 
     __slots__ = ("_clock", "_name", "_start")
 

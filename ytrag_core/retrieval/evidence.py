@@ -111,14 +111,14 @@ class Cards:
         self._view = view
         self._ends = dict(zip(triples, zip(heads, tails, strict=True), strict=True))
         nodes = sorted({*heads, *tails})
-        ends = np.array(nodes, np.int32)
-        names = self._name = dict(zip(nodes, view.names.names(ends), strict=True))
+        node_ids = np.array(nodes, np.int32)
+        names = self._name = dict(zip(nodes, view.names.names(node_ids), strict=True))
         called, relations = view.relation_names, view.out.relation[edges].tolist()
         self._names = {
             triple: (names[head], called[relation], names[tail])
             for triple, head, relation, tail in zip(triples, heads, relations, tails, strict=True)
         }
-        self._homonyms = view.homonyms(ends)
+        self._homonyms = view.homonyms(node_ids)
         self._rows = dict(zip(triples, _stated_in(view.triple_chunks, edges, allowed), strict=True))
         stating = sorted({row for rows in self._rows.values() for row in rows})
         ids = dict(zip(stating, view.chunks.ids_of(stating), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["ChunkHit", "CommunityHit", "Evidence", "PathHit", "SentenceSpan", "TripleHit"]
 
 
-class SentenceSpan(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SentenceSpan:
     """A sentence, by its offsets in characters in the text of a passage, end exclusive."""
 
     chunk_id: str
@@ -23,7 +24,8 @@ class SentenceSpan(NamedTuple):
         return {"chunk_id": self.chunk_id, "start": self.start, "end": self.end}
 
 
-class TripleHit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TripleHit:
     """A fact that bears on the question.
 
     Attributes

@@ -65,8 +65,13 @@ def utf8_arrays(strings: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np
     return indptr - indptr[0], content[indptr[0] : indptr[-1]]
 
 
+def text_of(content: NDArray[np.uint8], indptr: NDArray[np.int64], row: int) -> str:
+    """Return one of the strings that `utf8_arrays` laid side by side."""
+    return content[indptr[row] : indptr[row + 1]].tobytes().decode()
+
+
 def texts_of(content: NDArray[np.uint8], indptr: NDArray[np.int64], rows: NDArray[np.int32]) -> list[str]:
-    """Return some of the strings that `utf8_arrays` laid side by side."""
+    """Return some of these strings, faster than one by one."""
     starts, ends = indptr[rows].tolist(), indptr[rows + 1].tolist()
     plain = content.data
     return [str(plain[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
@@ -89,7 +94,7 @@ class NodeNames:
 
     def name(self, node: int) -> str:
         """Return the name of a node."""
-        return _text(self.name_bytes, self.name_indptr, node)
+        return text_of(self.name_bytes, self.name_indptr, node)
 
     def names(self, nodes: NDArray[np.int32]) -> list[str]:
         """Return the names of some nodes."""
@@ -101,8 +106,4 @@ class NodeNames:
 
     def type_name(self, code: int) -> str:
         """Return the type that `entity_type` calls by a number."""
-        return _text(self.type_bytes, self.type_indptr, code)
-
-
-def _text(content: NDArray[np.uint8], indptr: NDArray[np.int64], row: int) -> str:
-    return content[indptr[row] : indptr[row + 1]].tobytes().decode()
+        return text_of(self.type_bytes, self.type_indptr, code)

@@ -9,6 +9,7 @@ import numpy as np
 from ytrag_core.errors import SnapshotError
 from ytrag_core.kernels.gather import gather_rows
 from ytrag_core.kernels.half_dot import half_dot, half_pairs
+from ytrag_core.retrieval.distinct import first_places
 from ytrag_core.retrieval.masked import search_allowed
 from ytrag_core.retrieval.trust import Background, sample_rows
 
@@ -87,7 +88,7 @@ class PassageIndex:
             if self._one_each:
                 return ids, scores
             owners = self._owners[ids]
-            first = _first_places(owners)
+            first = first_places(owners)
             if len(first) >= min(k, n_chunks) or wanted >= n_windows:
                 return owners[first[:k]], scores[first[:k]]
             wanted = min(2 * wanted, n_windows)
@@ -136,12 +137,3 @@ class PassageIndex:
             return of_windows
         best: NDArray[np.float32] = np.maximum.reduceat(of_windows, starts)
         return best
-
-
-def _first_places(values: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the places, ascending, at which a value occurs for the first time."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    is_first = np.ones(ordered.shape[0], bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return np.sort(order[is_first])
