@@ -26,7 +26,7 @@ class ReplyCache(Protocol):
         """Return the reply that was stored under this key, or None."""
         ...
 
-    def put(self, key: str, completion: Completion) -> None:
+    def put(self, key: str, completion: Completion, /) -> None:
         """Store a reply."""
         ...
 
